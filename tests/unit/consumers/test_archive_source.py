@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from headwater.cli import main
 from headwater.consumers.archive.directory import ParquetArchive
 from headwater.consumers.sources import BusRecord, EventSource, OffsetGap
 from headwater.consumers.sources.archive import ArchiveSource
+from headwater.errors import TerminalError
 from headwater.events.health import GapReason
 from tests.archives import DAY, FIRST, NOON, SECOND, TOPIC, append, in_order, read_all, records
 
@@ -84,3 +88,37 @@ def test_gaps_are_reported_with_their_ends(archive: ParquetArchive) -> None:
 def test_it_names_the_bus_that_the_records_came_from(archive: ParquetArchive) -> None:
     source = ArchiveSource(archive.directory, "group", None)
     assert (source.kind, source.topic) == ("kafka", TOPIC)
+
+
+def flip(data: bytes) -> bytes:
+    """A byte of the first page is another."""
+    return data[:60] + bytes([data[60] ^ 0xFF]) + data[61:]
+
+
+@pytest.mark.parametrize(
+    "damage", [flip, lambda data: data[:-5], lambda _: b""], ids=["a page", "the footer", "everything"]
+)
+def test_a_damaged_file_ends_a_replay_with_its_name(
+    archive: ParquetArchive, tmp_path: Path, damage: Callable[[bytes], bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was tried again for ever, or ended with an error of Arrow's."""
+    file = next((archive.directory / "events").rglob("*.parquet"))
+    file.write_bytes(damage(file.read_bytes()))
+    flags = ["--from", f"archive:{archive.directory}", "--accept-loss"]
+    assert main(["replay", "--store", str(tmp_path / "store.db"), *flags]) == 1
+    error = capsys.readouterr().err
+    assert f"{file} is damaged" in error
+    assert "`headwater archive verify` lists all that are" in error
+    assert main(["archive", "verify", "--archive", str(archive.directory)]) == 1
+
+
+@pytest.mark.parametrize(
+    "path", ["../../x.parquet", "events/day=2026-01-01/kind=x/../../{name}", "/etc/{name}", "{name}"]
+)
+def test_a_log_that_leads_out_of_the_archive_is_refused(archive: ParquetArchive, path: str) -> None:
+    commit = max((archive.directory / "_log").glob("*.json"))
+    content = json.loads(commit.read_text())
+    content["add"][0]["path"] = path.format(name=content["add"][0]["path"].rpartition("/")[2])
+    commit.write_text(json.dumps(content))
+    with pytest.raises(TerminalError, match="which no file of an archive is called"):
+        ParquetArchive.open(archive.directory).refresh()

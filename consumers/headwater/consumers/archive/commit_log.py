@@ -62,6 +62,8 @@ class CommitLog:
             while (content := _read(self._path(self._state.version + 1))) is not None:
                 self._state = self._state.apply(read_commit(content))
             self._take_newer_state()
+        except (KeyError, TypeError, ValueError) as e:
+            raise TerminalError(f"{self._directory} isn't the log that headwater wrote ({e!r}): restore it") from e
         except OSError as e:
             raise TransientError(f"{self._directory} can't be read: {e.strerror}") from e
         return self._state

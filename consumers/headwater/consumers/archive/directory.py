@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from headwater.consumers.archive.arrow import ArrowTable
+from headwater.consumers.archive.arrow import ArrowTable, pa
 from headwater.consumers.archive.commit_log import LOG, CommitLog, sync_directory
 from headwater.consumers.archive.exchange import PREFIX, publish_file, replace_files, take_back
 from headwater.consumers.archive.files import EVENTS, FILE_NAME, read_file, sort, split, write_file
@@ -34,7 +34,7 @@ from headwater.consumers.archive.state import (
     Operation,
 )
 from headwater.consumers.sources.api import OffsetGap
-from headwater.errors import ConfigurationError, TransientError
+from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.lineage.bulk import BusPartition
 
 _LOG: Final = logging.getLogger(__name__)
@@ -130,14 +130,23 @@ class ParquetArchive:
         return pending if not place.exists() and pending.exists() else place
 
     def read(self, file: ArchiveFile, columns: Sequence[str] | None = None) -> ArrowTable:
-        """Return the rows of a file. Raises a TransientError if it was replaced meanwhile, or can't be read."""
+        """Return the rows of a file.
+
+        Raises a TransientError if it was replaced meanwhile, or can't be read, and a DamagedFileError if its bytes are
+        wrong: they stay so, and who tried again would wait for ever.
+        """
         path = self.path_of(file)
         try:
-            return read_file(path, columns)
-        except FileNotFoundError:
-            with _disk(self.directory):
-                return read_file(self.path_of(file), columns)
+            try:
+                return read_file(path, columns)
+            except FileNotFoundError:
+                with _disk(self.directory):
+                    return read_file(self.path_of(file), columns)
+        except pa.ArrowException as e:
+            raise _damaged(path, e) from e
         except OSError as e:
+            if e.errno is None:  # Arrow's own: a page whose checksum is wrong, a footer that is cut
+                raise _damaged(path, e) from e
             raise TransientError(f"{path} can't be read: {e}") from e
 
     def _publish(self, files: Iterable[ArchiveFile]) -> None:
@@ -213,6 +222,17 @@ class ParquetArchive:
 
     def close(self) -> None:
         """Do nothing: nothing stays open."""
+
+
+class DamagedFileError(TerminalError):
+    """A file of the archive isn't what was written."""
+
+
+def _damaged(path: Path, error: Exception) -> DamagedFileError:
+    words = str(error).strip().partition("\n")[0]
+    return DamagedFileError(
+        f"{path} is damaged ({words}): put a copy of it in its place; `headwater archive verify` lists all that are"
+    )
 
 
 def _check(directory: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from headwater.consumers.sources.api import OffsetGap
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, TerminalError
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
+
+_PATH: Final = re.compile(r"events/day=[0-9-]+/kind=[^/\0]+/[0-9a-f]{16}-[0-9a-f]{12}\.parquet")
 
 
 class OffsetsTakenError(HeadwaterError):
@@ -180,6 +183,9 @@ def _file_object(file: ArchiveFile) -> dict[str, Any]:
 
 
 def _read_file(found: Mapping[str, Any]) -> ArchiveFile:
+    """Read what a log says of a file. A TerminalError if its path could lead out of the archive."""
+    if _PATH.fullmatch(found["path"]) is None:
+        raise TerminalError(f"the archive's log names {found['path']!r}, which no file of an archive is called")
     spans = tuple(FileSpan(BusPartition(*each[:3]), *each[3:]) for each in found["spans"])
     values: dict[str, Any] = {**found, "day": date.fromisoformat(found["day"]), "spans": spans}
     return ArchiveFile(**values)

@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from headwater.consumers.archive.arrow import pa, pc
+from headwater.consumers.archive.arrow import pc
 from headwater.consumers.archive.directory import ParquetArchive
 from headwater.consumers.archive.files import digest_of, spans_of
 from headwater.consumers.archive.state import ArchivedPartition, ArchiveFile, ArchiveState
-from headwater.errors import TransientError
+from headwater.errors import HeadwaterError
 from headwater.lineage.bulk import BusPartition
 
 _PLACE: Final = ("cluster", "topic_id", "partition", "offset")
@@ -65,7 +65,7 @@ class Verification:
             path = self._archive.path_of(file)
             if path.stat().st_size != file.size or digest_of(path) != file.sha256:
                 return "its bytes aren't those that were written"
-        except (OSError, TransientError, pa.ArrowException) as e:
+        except (OSError, HeadwaterError) as e:
             return str(e).strip().partition("\n")[0]
         if spans_of(table) != file.spans:
             return "its offsets aren't those that were written"
