@@ -61,6 +61,7 @@ _SETTINGS: Final = {
         "Capture",
         "the driver. What they change is on the pages [capture](capture.md) and [limits](limits.md)",
     ),
+    "redaction": ("Secrets", "the driver. What is hidden is on the page [security](security.md)"),
     "read": (
         "Consistent reads",
         "the driver; in a session too, but for the store. More on the page [consistent reads](consistent-reads.md)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from headwater.events.base import Model, StringMap
 from headwater.events.redaction import Redactor, redact
 from tests.property.effort import examples
+from tests.unit.redaction.secret_forms import GROUPS, MARK, texts
 
 pytestmark = pytest.mark.slow
 
@@ -133,12 +135,50 @@ def planted(draw: st.DrawFn) -> tuple[str, str]:
 
 @settings(max_examples=examples(300), deadline=None)
 @given(planted())
-def test_no_planted_secret_comes_through_and_what_is_around_it_does(plant: tuple[str, str]) -> None:
+def test_no_planted_secret_comes_through_and_other_paragraphs_do(plant: tuple[str, str]) -> None:
     secret, text = plant
-    redacted = redact(f"harmless-before {text} harmless-after")
+    redacted = redact(f"harmless before\n\n{text}\n\nharmless after")
     assert leaks(secret, redacted) == []
-    assert redacted.startswith("harmless-before ")
-    assert redacted.endswith(" harmless-after")
+    assert redacted.startswith("harmless before\n\n")
+    assert redacted.endswith("\n\nharmless after")
+
+
+ENCODERS = st.sampled_from(
+    [
+        json.dumps,
+        html.escape,
+        quote,
+        lambda text: "".join(f"&#{ord(char)};" if char in "=:@'\"" else char for char in text),
+        lambda text: "".join(f"\\u{ord(char):04x}" if char in "aesp" else char for char in text),
+        str.upper,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("o", "\u043e").replace("a", "\u0430"),
+        lambda text: text.replace("s", "s\u200b"),
+    ]
+)
+
+
+@st.composite
+def composed(draw: st.DrawFn) -> tuple[str, str]:
+    """One or two of the forms of `secret_forms.txt`, surrounded and escaped again and again."""
+    secret = draw(st.text(st.sampled_from("QZXJ7943"), min_size=12, max_size=20))
+    forms = draw(st.lists(FORMS, min_size=1, max_size=2))
+    text = draw(st.sampled_from(JOINTS_OF_FORMS)).join(forms).replace(MARK, secret)
+    for step in draw(st.lists(ENCODERS | st.sampled_from(SURROUNDINGS), max_size=3)):
+        text = step(text)
+    return secret, text
+
+
+FORMS = st.sampled_from(sorted(set(texts()) - set(GROUPS["tokens"])))
+JOINTS_OF_FORMS = ["\n", " ", "; ", "\n\n", ", "]
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(composed())
+def test_no_composed_form_gives_its_secret_away(plant: tuple[str, str]) -> None:
+    secret, text = plant
+    assert secret in text
+    assert leaks(secret, redact(text)) == []
 
 
 @settings(max_examples=examples(100), deadline=None)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from headwater.events.base import Model, StringMap
-from headwater.events.marks import Identity
+from headwater.events.marks import Identity, OptionName
 from headwater.events.names import DatasetId, Name, TableName
 from headwater.events.scalars import FieldPath, IdentityString, TruncatableText
 from headwater.events.tables import Constraint, SortField, Transform, TypeJson
@@ -80,13 +80,13 @@ class ChangeDefault(Model):
 
 class SetProperty(Model):
     change: Literal["SetProperty"] = "SetProperty"
-    key: str
+    key: Annotated[str, OptionName()]
     value: str
 
 
 class RemoveProperty(Model):
     change: Literal["RemoveProperty"] = "RemoveProperty"
-    key: str
+    key: Annotated[str, OptionName()]
 
 
 class SetComment(Model):

@@ -48,6 +48,16 @@ class Identity:
 
 
 @dataclass(frozen=True)
+class OptionName:
+    """The name of an option or property, whose value stands in the same model. Redaction judges the value by it."""
+
+
+@dataclass(frozen=True)
+class TypeText:
+    """The JSON of a Spark type: names of nested fields, with their comments and metadata."""
+
+
+@dataclass(frozen=True)
 class SqlText:
     """A text made from a plan or statement: its literals are data, and stay out unless capture.sql is true."""
 

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from headwater.events.base import Model, StringMap
 from headwater.events.column_lineage import ColumnLineage
-from headwater.events.marks import Splittable
+from headwater.events.marks import Splittable, TypeText
 from headwater.events.names import DatasetId, Name, TableName
 from headwater.events.scalars import EventEnum, FieldPath, IdentityString, Int, SqlString, TruncatableText
 
-TypeJson: TypeAlias = Annotated[str, Field(min_length=1)]
-"""Spark's type JSON as text. No identity: nested fields bring their comments along."""
+TypeJson: TypeAlias = Annotated[str, Field(min_length=1), TypeText()]
+"""Spark's type JSON as text: nested fields bring their comments along."""
 
 
 class TypeFragment(Model):

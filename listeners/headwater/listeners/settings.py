@@ -23,7 +23,6 @@ from headwater.errors import ConfigurationError
 from headwater.events.identity import Namespaces
 from headwater.events.jobs import LineageRetention
 from headwater.events.names import DEFAULT_JOB_NAMESPACE
-from headwater.events.redaction import Redactor
 from headwater.journal import Fsync
 from headwater.listeners.catalog_stores import find_catalog_stores
 from headwater.spi.factories import RESERVED_NAMES, name_and_reference
@@ -126,6 +125,14 @@ class Settings(Config):
     capture_plan_bytes: Annotated[Bytes, Field(gt=0)] = 64 << 20
     """About how many bytes of the driver's Python the plans of statements may take that are kept because a statement
     like one before needs them."""
+
+    redaction_keep: str = ""
+    """Names of options, properties and settings whose values are no secret, whatever is in them: with commas between
+    them, and each as the whole name or as its last parts."""
+    redaction_key_file: Path | None = None
+    """A file of 16 bytes or more, which only the driver's user reads. By it the values that are hidden get a hash, so
+    that a change is seen; drivers with one key are comparable. Without it `redaction.key` in headwater's cache
+    directory, which is made."""
 
     metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = None
     """The port at which metrics are served for Prometheus; 0 is any port that is free."""
@@ -295,20 +302,3 @@ def _find_namespace_fault(entries: Mapping[str, str]) -> ConfigurationError | No
     except ConfigurationError as e:
         return ConfigurationError(f"{PREFIX}{e}; without effect until then")
     return None
-
-
-_REGEX: Final = "spark.redaction.regex"
-
-
-def make_redactor(configuration: Mapping[str, str]) -> tuple[Redactor, tuple[ConfigurationError, ...]]:
-    """The redactor for what the application calls a secret. Where that can't be read, every option's value is one."""
-    try:
-        return Redactor(configuration.get(_REGEX)), ()
-    except ConfigurationError as e:
-        fault = ConfigurationError(f"{e}; until then the value of every option counts as a secret")
-        return _HidingRedactor(), (fault,)
-
-
-class _HidingRedactor(Redactor):
-    def is_secret(self, key: str) -> bool:
-        return True

@@ -48,7 +48,7 @@ def test_no_sentence_of_ours_loses_a_word(package: str) -> None:
     [
         "the spool was full: 12 events from 17 to 29 weren't kept; a larger spark.headwater.spool.max-bytes helps",
         "statement 17 can't be recorded: KeyError: 'plan'",
-        "spark.headwater.kafka.producer.sasl.password isn't set: name it in a properties file",
+        "spark.headwater.log.dir isn't set: name it in a properties file",
         "a Committed couldn't be emitted: EventTooLargeError: 5242880 bytes where 4194304 are allowed",
     ],
 )  # fmt: skip

@@ -22,7 +22,8 @@ NAMES = [
     "SG.customer_orders_europe.daily_aggregates_of_all", "hvs.orders_by_country_and_2023",
     "sk-orders-daily-load-2023-all", "rk_test_orders_of_2023", "xoxo-party-2023", "glrt-statistics-daily-2023",
     "weighs_internationalorders", "eyJ_orders_of_all.eu.2023", "repo:tag@sha256:abcdef",
-    "mail joe:letters@example.com", '{"auth-token":{"0":23}}',
+    "mail joe:letters@example.com", '{"auth-token":{"0":23}}', "oci://sales@ns/t", "oci://hr@ns/t", "sftp://alice@h/t",
+    "sftp://bob@h/t", "ssh://git@h/t",
 ]  # fmt: skip
 
 
@@ -38,7 +39,9 @@ SECRET = "Zq7xV9kLmW3pR"
     ("name", "expected"),
     [
         (f"https://joe:{SECRET}@host/token=eu", "https://§@host/token=eu"),
-        (f"sftp://{SECRET}@host/data", "sftp://§@host/data"),
+        (f"sftp://joe:{SECRET}@host/data", "sftp://joe:§@host/data"),
+        (f"oci://sales:{SECRET}@ns/t", "oci://sales:§@ns/t"),
+        (f"nats://{SECRET}@host/data", "nats://§@host/data"),
         (f"s3n://AKIAIOSFODNN7EXAMPLE:{SECRET}/+x@bucket/path", "s3n://§@bucket/path"),
         (f"jdbc:oracle:thin:scott/{SECRET}@host:1521:sid", "jdbc:oracle:thin:§@host:1521:sid"),
         ("load_AKIAIOSFODNN7EXAMPLE daily", "load_§ daily"),
@@ -95,7 +98,7 @@ def test_tables_catalogs_and_partitions_stay_what_they_are() -> None:
 
 def test_columns_keep_their_names_and_lose_the_secrets_of_their_comments() -> None:
     column = Column(name="token=a", type='"long"', comment="password=x1y2z3w4")
-    assert Redactor().model(column) == column.model_copy(update={"comment": f"password={REDACTED}"})
+    assert Redactor().model(column) == column.model_copy(update={"comment": f"password{REDACTED}"})
     by = Transform(name="bucket", columns=(("token=a", "password: b"),), field_name="secret=c")
     assert Redactor().model(by) is by
 
@@ -104,4 +107,4 @@ def test_a_text_without_the_mark_is_no_identity() -> None:
     class Note(Model):
         text: str
 
-    assert Redactor().model(Note(text="password=x")) == Note(text=f"password={REDACTED}")
+    assert Redactor().model(Note(text="password=x")) == Note(text=f"password{REDACTED}")

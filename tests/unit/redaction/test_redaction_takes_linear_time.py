@@ -22,6 +22,16 @@ HOSTILE = [
     "password /*", "password --", "password 'a' ", "password \n", "password" + " " * 99, "|  password",
     "'--password', ", '"value": "', "'value': 'a', ", "name: password\n", '"name": "password", ', "identified by ",
     "user joe identified by ", "+-+\n|password|\n+-+\n|a|\n",
+    "p-", "pass.", "\\", "\\u0070", "%70", "%25", "&amp;", "&#112;", "curl ", "curl -x ", "mysql\n", "a@b ",
+    "//a", "// @", "/\\",
+    "x@", "secret\n\n", "a\n\n", " at a.b.c(d:1)\n", "\n at a.b.token(d:1)", "bypass ",
+    "token recognition error", "pw pw ",
+    "auth  ", "x-", "aes_encrypt ", "basic a", "\uff50\uff41\uff53\uff53", "\u0440\u0430ss", "\u00ad",
+    "p\u00ad", "\u0301", "\U000e0001", "é", "漢",
+    "xo", "sk-", "gl", "----", "M" * 23 + ".", "bot12345678", "//u:", "identified_", "a.b.c@12345 ", "exp a/b",
+    "net use ",
+    "session=", "?key", "$$lambda/0x", "a:\n\n", "password:\n\n", "'x'\n", "AC0", "SG.", "key-", "%e3%81",
+    "\\ud835\\udc29",
 ]  # fmt: skip
 IN_MESSAGES = [
     "== SQL ==\n", "\n", "\n\tat ", "\n\tat a.b(", ";\nProject [", "\n+- ", "a\n  :- ",
@@ -42,8 +52,8 @@ QUICK: dict[Callable[[str], object], int] = {
 A_MEGABYTE = 1_000_000
 
 
-def seconds(function: Callable[[str], object], unit: str, length: int) -> float:
-    text = unit * (length // len(unit)) + END
+def seconds(function: Callable[[str], object], unit: str, length: int, end: str = END) -> float:
+    text = unit * (length // len(unit)) + end
     before = time.process_time()
     function(text)
     return time.process_time() - before
@@ -63,9 +73,16 @@ def test_no_text_is_slow(function: Callable[[str], object]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("unit", HOSTILE[::4])
-def test_a_megabyte_with_secrets_takes_seconds(unit: str) -> None:
-    assert seconds(redact, unit, A_MEGABYTE) < 15
+@pytest.mark.parametrize("end", ["", END])
+def test_a_field_takes_five_milliseconds_at_most(end: str) -> None:
+    """The interpreter's lock is held meanwhile, so a driver stands still. The best of several counts."""
+    redact("\u00e9 password")  # the table of look-alikes is made once
+    slow = {}
+    for unit in (*HOSTILE, *IN_IDENTITIES, *IN_MESSAGES):
+        best = min(seconds(redact, unit, 65_536, end) for _ in range(5))
+        if best > 0.005:
+            slow[unit] = best
+    assert slow == {}
 
 
 @pytest.mark.long

@@ -14,7 +14,8 @@ from headwater.config.spark_submit import find_spark_defaults
 from headwater.errors import ConfigurationError
 from headwater.listeners.bus.listener_creation import configured_listeners
 from headwater.listeners.misspellings import find_misspellings
-from headwater.listeners.settings import PREFIX, Settings, make_redactor, read_settings
+from headwater.listeners.redactors import make_redactor
+from headwater.listeners.settings import PREFIX, Settings, read_settings
 from headwater.spi import CheckResult
 
 CONFIGURATION: Final = "configuration"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.events.redaction import Redactor
-from headwater.listeners.settings import make_redactor
+from headwater.listeners.redactors import make_redactor
 from headwater.spi import CheckResult
 
 _HIDDEN: Final = "***"

@@ -8,7 +8,7 @@ from typing import Final
 from headwater.events.fingerprints._option_rules import Rule, folded, rule_of
 from headwater.events.fingerprints._staging import without_staging
 from headwater.events.jobs import SinkSchema, SourceSchema
-from headwater.events.redaction import canonical_text, mask_literals
+from headwater.events.redaction import REDACTED, canonical_text, mask_literals
 from headwater.events.scalars import Format
 
 _TEXTS_IN_DOUBLE_QUOTES: Final = ("mysql:", "mariadb:")
@@ -25,10 +25,15 @@ def _significant_options(ref: SourceSchema | SinkSchema) -> Iterator[tuple[str, 
         rule = rule_of(key)
         if rule is Rule.DROPPED or (rule is Rule.PLACE and ref.dataset is not None):
             continue
-        if rule is Rule.MASKED:
+        if rule is Rule.MASKED or value.startswith(REDACTED):  # a hash in the mark is another one in each driver
             yield key, None
         else:
             yield key, _sql(ref, value) if rule is Rule.SQL else without_staging(value)
+
+
+def is_sql_option(name: str) -> bool:
+    """Whether the option's value is a statement, which counts without its literals."""
+    return rule_of(folded(name)) is Rule.SQL
 
 
 def _sql(ref: SourceSchema | SinkSchema, text: str) -> str:

@@ -60,9 +60,7 @@ def _bucket(canonical: str) -> _Namespace:
     def namespace(_scheme: str, authority: str, _site: Environment) -> str:
         bucket = without_user(authority)
         if not _BUCKET.fullmatch(bucket):
-            msg = (
-                f"the {canonical} location doesn't begin with a bucket; give {canonical}://bucket/key, without secrets"
-            )
+            msg = f"the {canonical} location doesn't begin with a bucket; give {canonical}://bucket/key, without a user"
             raise IdentityError(msg)
         oss = _OSS_ENDPOINT.fullmatch(bucket.lower()) if canonical == "oss" else None
         return f"{canonical}://{oss[1] if oss else bucket}"

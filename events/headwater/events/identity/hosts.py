@@ -55,7 +55,7 @@ def port_number(text: str | None, default: int | None = None) -> int | None:
     if not text:
         return default
     if not _PORT.fullmatch(text) or not 0 < int(text) <= 65535:
-        msg = "a port isn't a number from 1 to 65535; give host:port, and credentials apart from the address"
+        msg = "a port isn't a number from 1 to 65535; give host:port, and the user apart from the address"
         raise IdentityError(msg)
     return int(text)
 

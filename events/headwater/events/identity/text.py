@@ -27,7 +27,7 @@ def required(text: str | None, what: str) -> str:
 def shown(text: str) -> str:
     """As much of a text as an error may quote: nothing that could hold a user, a password or a query."""
     return (
-        "a text that isn't shown, as it may hold a credential,"
+        "a text that isn't shown, as it may hold more than a name,"
         if _MAY_HOLD_SECRET.search(text)
         else repr(text if len(text) <= 80 else text[:79] + "…")
     )

@@ -10,6 +10,6 @@ from headwater.events.redaction._canonical import canonical_text
 from headwater.events.redaction._literals import mask_literals
 from headwater.events.redaction._messages import mask_message
 from headwater.events.redaction._redactor import Redactor, redact
-from headwater.events.redaction._spans import REDACTED
+from headwater.events.redaction._texts import REDACTED
 
 __all__ = ["REDACTED", "Redactor", "canonical_text", "mask_literals", "mask_message", "redact"]

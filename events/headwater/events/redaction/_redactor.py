@@ -1,11 +1,11 @@
-"""The one function that takes secrets out, before an event exists."""
+"""The one class that takes secrets out, before an event exists."""
 
 from __future__ import annotations
 
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final, TypeVar
@@ -15,56 +15,56 @@ from pydantic import BaseModel
 
 from headwater.errors import ConfigurationError
 from headwater.events.base import StringMap
-from headwater.events.redaction._assignments import secrets_named_behind, secrets_named_in
-from headwater.events.redaction._credentials import credentials_in_identity
-from headwater.events.redaction._keys import MAX_NAME, is_secret_option
-from headwater.events.redaction._shapes import secrets_by_shape
-from headwater.events.redaction._spans import REDACTED, Span, without
-from headwater.events.redaction._tables import secrets_in_tables
-from headwater.events.redaction._urls import user_infos
-from headwater.events.redaction._walk import AnyModel, walk_model
+from headwater.events.redaction._identities import without_credentials
+from headwater.events.redaction._names import names_secret
+from headwater.events.redaction._options import (
+    hidden_value,
+    is_assignment_of_secret,
+    is_harmless,
+    is_plain,
+    squash_names,
+)
+from headwater.events.redaction._texts import REDACTED, without_secrets
+from headwater.events.redaction._walk import AnyModel, Ways, walk_model
 
 AnyValue = TypeVar("AnyValue")
 
 _SPARK_DEFAULT: Final = "(?i)secret|password|token|access[.]?key"
-_PLAIN = re.compile(r"[\w./#-]{0,15}\Z")
-_NESTED_SET = re.compile(r"(?:[^\\\[]|\\.|\[\^?\]?(?:[^\\\]\[]|\\.)*\])*\[\^?\]?(?:[^\\\]\[]|\\.)*\[", re.DOTALL)
-_SUSPECT = re.compile(  # grouped by first letters: three times as fast as a flat list, and every text passes here
-    r"@|p(?:ass|wd?|sk|ypi-|in(?![a-z]))|s(?:ecret|i[gd]|as|hared|ession|k[-_]|g\.)|token|c(?:red|o(?:okie|nn|de)|url)|j(?:aas|wt)"
-    r"|a(?:uth|es_|ssertion|kia|sia|bia|cca|iza)|b(?:earer|asic|egin)|i(?:nfo|dentified)|h(?:ook|mac|ash|v[sbr]\.|f_)|key|otp|ya29"
-    r"|1//0|g(?:ocspx|h[pousr]_|ithub_pat|l[a-z]+-)|x(?:ox|app)|d(?:api|kea|ose|igest)|eyj|rk_|n(?:pm_|egotiate|tlm)"
-)
-_SWITCHES: Final = frozenset(["", "true", "false"])
+_PLAIN: Final = re.compile(r"[\w./#-]{0,15}\Z", re.ASCII)
+_OPTION_NAME: Final = re.compile(r"[^\s=:'\"`<>@/?&;,|(){}\[\]%\\]{1,256}\Z")
+_LONGEST_NAME: Final = 256
+_NESTED_SET: Final = re.compile(r"(?:[^\\\[]|\\.|\[\^?\]?(?:[^\\\]\[]|\\.)*\])*\[\^?\]?(?:[^\\\]\[]|\\.)*\[", re.DOTALL)
 _LEAVES: Final = frozenset([type(None), bool, int, float, bytes, datetime, UUID])
 _SHORT: Final = 256
 _REMEMBERED: Final = 4096
-_PASSES: Final = 8
 
 
 class Redactor:
-    """Takes secrets out of texts, options and whole events; what isn't secret stays as it is.
+    """Takes secrets out of texts, options and whole events; in doubt it hides.
 
     `pattern` is the application's `spark.redaction.regex`. It is matched with the names of options, also of those
-    inside texts; headwater's own rules hold beside it. (Spark matches it with values too, and hides a whole value
-    for one word in it; here values are searched for the secrets themselves, so that `primary-key = token_id` stays.)
-    Spark's default, where the application sets it, is matched with the names of options only: in texts our own rules
-    hold all of it that is a secret. A pattern that only Java understands raises ConfigurationError.
+    inside texts; headwater's own rules hold beside it. Spark's default, where the application sets it, is matched with
+    the names of options only. A pattern that only Java understands raises ConfigurationError. `keep` has names of
+    options that are no secret, separated by commas. With a `hash_key` the mark of an option's value has a hash, by
+    which another value is seen to be another one.
     """
 
-    def __init__(self, pattern: str | None = None) -> None:
+    def __init__(self, pattern: str | None = None, *, keep: str = "", hash_key: bytes | None = None) -> None:
         self._pattern = None if pattern is None else _compile_pattern(pattern)
-        is_own = pattern is None or pattern == _SPARK_DEFAULT
-        self._custom: Callable[[str], bool] | None = None if is_own else self._matches
+        self._custom = None if pattern in {None, _SPARK_DEFAULT} else self._pattern
+        self._keep = squash_names(keep)
+        self._hash_key = hash_key
         self._clean: set[str] = set()  # short texts without a secret: most texts come again and again
         self._clean_identities: set[str] = set()
+        self._ways = Ways(self.redact, self.redact_identity, self._key, self.value)
 
     def text(self, text: str) -> str:
-        """The text with every secret in it replaced by the mark."""
+        """The free text without what may be secret."""
         if text in self._clean:
             return text
-        if not self._is_suspect(text):
+        if self._custom is None and _PLAIN.match(text) and not names_secret(text):
             return _remember(self._clean, text)
-        redacted = _without_all(text, self._secrets)
+        redacted = without_secrets(text, self._custom)
         return redacted if redacted != text else _remember(self._clean, text)
 
     def identity(self, text: str) -> str:
@@ -74,26 +74,28 @@ class Redactor:
         """
         if text in self._clean_identities:
             return text
-        redacted = text if _PLAIN.match(text) else _without_all(text, credentials_in_identity)
+        redacted = text if _PLAIN.match(text) else without_credentials(text)
         return redacted if redacted != text else _remember(self._clean_identities, text)
 
     def value(self, key: str, value: str) -> str:
-        """The value of an option: the mark when the key says that it is a secret, else the text without its secrets."""
-        if value in _SWITCHES or not self.is_secret(key):
-            return self.text(value)
-        return REDACTED
+        """The value of an option, if its name is a harmless one or the value is plain; else the mark."""
+        if not self._matches(key) and self._is_shown(key, value):
+            return value
+        return hidden_value(key, value, self._hash_key)
 
     def is_secret(self, key: str) -> bool:
         """Whether the value of an option of this name is a secret."""
-        return is_secret_option(key) or self._matches(key)
+        if self._matches(key):
+            return True
+        return names_secret(key) and not is_harmless(key, self._keep)
 
     def mapping(self, mapping: Mapping[str, str]) -> dict[str, str]:
-        """Options with their secrets replaced; a key is searched like any text."""
-        return {self.text(key): self.value(key, value) for key, value in mapping.items()}
+        """Options with their secrets replaced."""
+        return {self._key(key): self.value(key, value) for key, value in mapping.items()}
 
     def model(self, model: AnyModel) -> AnyModel:
         """The same model with its texts and maps redacted; the very same object when there was nothing to redact."""
-        return walk_model(model, self.redact, self.redact_identity, self.value)
+        return walk_model(model, self._ways)
 
     def redact(self, value: Any) -> Any:
         """Any value made of texts, maps, sequences and models; other things pass as they are."""
@@ -104,40 +106,40 @@ class Redactor:
         if isinstance(value, BaseModel):
             return self.model(value)
         if isinstance(value, Mapping):
-            return self._map(value)
+            return _same_or_new(value, {self._key(key): self._entry(key, each) for key, each in value.items()})
         if isinstance(value, (list, tuple, frozenset, set)):
             return self._items(value)
         return value
 
     def redact_identity(self, value: Any) -> Any:
         """The value of a field marked as an identity: a text, or texts in tuples and maps."""
-        if type(value) is str:
-            return self.identity(value)
-        if type(value) in _LEAVES:
+        if type(value) in _LEAVES or isinstance(value, Enum):
             return value
+        if isinstance(value, str):
+            return self.identity(value)
         if isinstance(value, Mapping):
-            return self._identity_map(value)
+            inner = self.redact_identity
+            return _same_or_new(value, {inner(key): inner(each) for key, each in value.items()})
         if isinstance(value, tuple):
             redacted = tuple([self.redact_identity(item) for item in value])
             return value if all(map(operator.is_, redacted, value)) else redacted
-        return self.identity(value) if isinstance(value, str) and not isinstance(value, Enum) else value
+        return value
 
     def forget(self) -> None:
         """Drop what is remembered of clean texts; nothing else changes."""
         self._clean.clear()
         self._clean_identities.clear()
 
-    def _map(self, mapping: Mapping[Any, Any]) -> Any:
-        redacted = {self.redact(key): self._entry(key, value) for key, value in mapping.items()}
-        if redacted == dict(mapping):
-            return mapping
-        return StringMap(redacted) if isinstance(mapping, StringMap) else redacted
+    def _is_shown(self, key: str, value: str) -> bool:
+        if is_harmless(key, self._keep):
+            return self.identity(value) == value and not is_assignment_of_secret(value)
+        return not names_secret(key) and is_plain(value)
 
-    def _identity_map(self, mapping: Mapping[Any, Any]) -> Any:
-        redacted = {self.redact_identity(key): self.redact_identity(value) for key, value in mapping.items()}
-        if redacted == dict(mapping):
-            return mapping
-        return StringMap(redacted) if isinstance(mapping, StringMap) else redacted
+    def _key(self, key: Any) -> Any:
+        """What looks like an option's name is one, whatever words are in it."""
+        if not isinstance(key, str):
+            return self.redact(key)
+        return self.identity(key) if _OPTION_NAME.match(key) else self.text(key)
 
     def _entry(self, key: object, value: Any) -> Any:
         if not isinstance(key, str):
@@ -152,20 +154,14 @@ class Redactor:
             return items
         return type(items)(*redacted) if hasattr(items, "_fields") else type(items)(redacted)
 
-    def _is_suspect(self, text: str) -> bool:
-        if _PLAIN.match(text):
-            return False
-        return self._custom is not None or _SUSPECT.search(text.lower()) is not None
-
-    def _secrets(self, text: str) -> Iterator[Span]:
-        yield from user_infos(text)
-        yield from secrets_by_shape(text)
-        yield from secrets_named_in(text, self._custom)
-        yield from secrets_named_behind(text, self._custom)
-        yield from secrets_in_tables(text, self._custom)
-
     def _matches(self, key: str) -> bool:
-        return self._pattern is not None and self._pattern.search(key[-MAX_NAME:]) is not None
+        return self._pattern is not None and self._pattern.search(key[-_LONGEST_NAME:]) is not None
+
+
+def _same_or_new(mapping: Mapping[Any, Any], redacted: dict[Any, Any]) -> Any:
+    if redacted == dict(mapping):
+        return mapping
+    return StringMap(redacted) if isinstance(mapping, StringMap) else redacted
 
 
 def _remember(clean: set[str], text: str) -> str:
@@ -175,16 +171,6 @@ def _remember(clean: set[str], text: str) -> str:
             clean.clear()
         clean.add(text)
     return text
-
-
-def _without_all(text: str, find: Callable[[str], Iterator[Span]]) -> str:
-    """The text without what is found in it, and without what is found in the rest."""
-    redacted = text
-    for _ in range(_PASSES):
-        before, redacted = redacted, without(redacted, find(redacted))
-        if redacted == before:
-            break
-    return redacted
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -211,11 +197,11 @@ def hide_all(value: Any) -> Any:
     return value if value is None or isinstance(value, bool) or value == "" else REDACTED
 
 
-_default = Redactor()
+_default: Final = Redactor()
 
 
 def redact(value: AnyValue) -> AnyValue:
-    """The value without its secrets, by the rules that hold without a `spark.redaction.regex` of one's own.
+    """The value without its secrets, by the rules that hold without a configuration.
 
     Takes texts, maps, sequences and models, nested as they may be, and gives back the same type: the very same object
     when there was nothing to take out.

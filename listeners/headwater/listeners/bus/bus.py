@@ -34,7 +34,8 @@ from headwater.listeners.bus.spool import Spool, open_spool
 from headwater.listeners.bus.spool_manifest import SpoolManifest
 from headwater.listeners.metrics.exporter import MetricsExporter
 from headwater.listeners.misspellings import find_misspellings
-from headwater.listeners.settings import PREFIX, Settings, make_redactor, read_settings
+from headwater.listeners.redactors import make_redactor, read_hash_key
+from headwater.listeners.settings import PREFIX, Settings, read_settings
 from headwater.listeners.threads import PeriodicThread
 from headwater.spi import Application
 
@@ -53,7 +54,7 @@ class Bus:
         wanted, more = configured_listeners(self.settings)
         wanted = [each for each in wanted if options.only is None or each.name in options.only]
         here, there, wrong = _divide(wanted, configuration, self.settings, options)
-        redactor, bad_regex = make_redactor(configuration)
+        redactor, bad_regex = make_redactor(configuration, read_hash_key(self.settings))
         strays = [ConfigurationError(words) for words in find_misspellings(configuration)]
         self._faults: tuple[ConfigurationError, ...] = (*faults, *strays, *more, *wrong, *bad_regex)
         self.producer = Producer(application.id, redactor=redactor, capture_sql=self.settings.capture_sql)

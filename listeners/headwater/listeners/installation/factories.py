@@ -15,7 +15,8 @@ from headwater.listeners.capture import Capture
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.installation.application_environment import read_environment
 from headwater.listeners.jobs import ApplicationRuns
-from headwater.listeners.settings import Settings, make_redactor
+from headwater.listeners.redactors import make_redactor, read_hash_key
+from headwater.listeners.settings import Settings
 from headwater.spi import Application
 
 
@@ -57,7 +58,7 @@ class InstallationFactories:
 
 def _make_capture(spark_context: Any, settings: Settings, bus: Any, jobs: ApplicationRuns) -> InstalledCapture:
     configuration = dict(spark_context._conf.getAll())
-    redactor, _ = make_redactor(configuration)
+    redactor, _ = make_redactor(configuration, read_hash_key(settings))
     context = CaptureContext(
         read_environment(spark_context, configuration, settings.namespaces),
         configuration,

@@ -37,7 +37,7 @@ def _on_server(authority: str, path: str, dialect: Dialect, settings: Mapping[st
     if _MEMORY.fullmatch(path):
         return Unknown(reason=IN_PROCESS)
     if "@" in path:
-        raise malformed(dialect, "//host:port/database, credentials given as settings")
+        raise malformed(dialect, "//host:port/database, the user given as a setting")
     if not path.strip("/"):
         msg = f"the {dialect.name} jdbc url names a server but no database; give it as …//host:port/database"
         raise IdentityError(msg)

@@ -76,7 +76,7 @@ def places(authority: str, default_port: int | None) -> tuple[Endpoint, ...]:
     entries = [entry.strip() for entry in authority.split(",")]
     users = ["@" in entry for entry in entries]
     if any(users[1:]) and not all(users):
-        msg = "the hosts of the jdbc url can't be distinguished from its credentials; give user and password as options"
+        msg = "the hosts of the jdbc url can't be distinguished from its user; give the user as an option"
         raise IdentityError(msg)
     hosts = [without_user(entry) or "localhost" for entry in entries]
     return tuple(endpoint(host, default_port) for host in hosts)
@@ -86,7 +86,7 @@ def database_name(text: str, dialect: Dialect) -> str | None:
     if not text:
         return None
     if "@" in text or "/" in text:
-        raise malformed(dialect, "//host:port/database, credentials given as options")
+        raise malformed(dialect, "//host:port/database, the user given as an option")
     try:
         return required(unquote(text, errors="strict"), "the database of the jdbc url")
     except UnicodeDecodeError:

@@ -11,7 +11,7 @@ from weakref import ReferenceType, ref
 from headwater.events import ColumnLineage
 from headwater.events.base import StringMap
 from headwater.events.column_lineage import Derivation
-from headwater.events.fingerprints import fingerprint_of
+from headwater.events.fingerprints import fingerprint_of, is_sql_option
 from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.asking import answers
@@ -199,7 +199,11 @@ def without_part(shape: WriteLineage, number: int) -> WriteLineage:
 def _without_secrets(shape: _Side, redactor: Redactor) -> _Side:
     if not shape.options:
         return shape
-    return shape.model_copy(update={"options": StringMap(redactor.mapping(shape.options))})
+    options = {
+        key: redactor.text(value) if is_sql_option(key) else redactor.value(key, value)
+        for key, value in shape.options.items()
+    }
+    return shape.model_copy(update={"options": StringMap(options)})
 
 
 def _lineage(part: SinkWrite, plan: Plan) -> QueryLineage:
