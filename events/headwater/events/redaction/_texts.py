@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"[\w.-]{1,256}")
 # Words that hold a secret's name and are none.
 _HARMLESS: Final = re.compile(
     r"b(?<!\w.)y-?pass|com(?<!\w...)pass|encompass|sur(?<!\w...)pass|trespass|tokeni[sz]|token recognition error"
-    r"|oauth\.token, without producer"
+    r"|oauth\.token, without producer|oauth\.token: [\w.]{1,99}:[\w.]{1,99}: there is no |sasl\.password right\Z"
     r"|delegation token\b|jsontoken|start_object token|start_array token|end_object token|end_array token"
     r"|extra input '[a-z_<>]{1,32}'|mismatched input '[a-z_<>]{1,32}'|missing '[a-z_]{1,32}'|at or near '[a-z_]{1,32}'"
     r"|unexpected token '[^\w\s]{1,3}'|unexpected_token\]|aes_key_length\]"
