@@ -143,7 +143,7 @@ def test_no_planted_secret_comes_through_and_other_paragraphs_do(plant: tuple[st
     assert redacted.endswith("\n\nharmless after")
 
 
-ENCODERS = st.sampled_from(
+ENCODERS: st.SearchStrategy[Callable[[str], str]] = st.sampled_from(
     [
         json.dumps,
         html.escape,
@@ -164,7 +164,8 @@ def composed(draw: st.DrawFn) -> tuple[str, str]:
     secret = draw(st.text(st.sampled_from("QZXJ7943"), min_size=12, max_size=20))
     forms = draw(st.lists(FORMS, min_size=1, max_size=2))
     text = draw(st.sampled_from(JOINTS_OF_FORMS)).join(forms).replace(MARK, secret)
-    for step in draw(st.lists(ENCODERS | st.sampled_from(SURROUNDINGS), max_size=3)):
+    steps: list[Callable[[str], str]] = draw(st.lists(ENCODERS | st.sampled_from(SURROUNDINGS), max_size=3))
+    for step in steps:
         text = step(text)
     return secret, text
 
