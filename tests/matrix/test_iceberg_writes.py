@@ -38,6 +38,7 @@ pytestmark = [
 ]
 
 APPEND, OVERWRITE, DELETE = CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.DELETE
+MERGED, UPDATED = CommitKind.MERGE, CommitKind.UPDATE
 NOTHING, PART, ALL = OverwriteScope.NOTHING, OverwriteScope.PART, OverwriteScope.ALL
 
 SESSION = Extensions(
@@ -155,11 +156,11 @@ CASES = (
         PART,
         1,
     ),
-    Case("update", "UPDATE {t} SET id = 9 WHERE s = 'a'", OVERWRITE, PART, 1),
+    Case("update", "UPDATE {t} SET id = 9 WHERE s = 'a'", UPDATED, PART, 1),
     Case(
         "delete rows",
         "DELETE FROM {t} WHERE id = 9",
-        OVERWRITE,
+        DELETE,
         PART,
         1,
         before=("INSERT INTO {t} VALUES (8, 'd'), (9, 'd')",),
@@ -168,9 +169,9 @@ CASES = (
     Case("delete nothing", "DELETE FROM {t} WHERE id = 99", DELETE, PART, None),
     Case("delete all", "DELETE FROM {t}", DELETE, ALL, None),
     Case("truncate", "TRUNCATE TABLE {t}", DELETE, ALL, None),
-    Case("merge", MERGE, OVERWRITE, PART, 1),
+    Case("merge", MERGE, MERGED, PART, 1),
     Case("merge that only adds", MERGE.replace("x.id = y.id", "x.id = -y.id"), APPEND, NOTHING, 1),
-    Case("update on read", "UPDATE {t} SET id = 9 WHERE s = 'a'", OVERWRITE, PART, 1, properties=ON_READ),
+    Case("update on read", "UPDATE {t} SET id = 9 WHERE s = 'a'", UPDATED, PART, 1, properties=ON_READ),
     Case(
         "delete on read",
         "DELETE FROM {t} WHERE id = 1",
@@ -180,9 +181,9 @@ CASES = (
         properties=ON_READ,
         before=("INSERT INTO {t} SELECT id + 5, 'a' FROM range(3)",),
     ),
-    Case("merge on read", MERGE, OVERWRITE, PART, 1, properties=ON_READ),
+    Case("merge on read", MERGE, MERGED, PART, 1, properties=ON_READ),
     Case("format 1", "INSERT INTO {t} VALUES (3, 'c')", APPEND, NOTHING, 1, properties="'format-version'='1'"),
-    Case("format 3", "UPDATE {t} SET id = 9 WHERE s = 'a'", OVERWRITE, PART, 1, properties="'format-version'='3'"),
+    Case("format 3", "UPDATE {t} SET id = 9 WHERE s = 'a'", UPDATED, PART, 1, properties="'format-version'='3'"),
     Case(
         "deletion vectors",
         "DELETE FROM {t} WHERE id = 1",
@@ -243,7 +244,7 @@ CASES = (
     Case(
         "update of a branch",
         "UPDATE {t}.branch_b SET id = 9 WHERE s = 'a'",
-        OVERWRITE,
+        UPDATED,
         PART,
         1,
         branch="b",
@@ -252,7 +253,7 @@ CASES = (
     Case(
         "merge into a branch on read",
         MERGE.replace("{t}", "{t}.branch_b"),
-        OVERWRITE,
+        MERGED,
         PART,
         1,
         branch="b",

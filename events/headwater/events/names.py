@@ -36,6 +36,15 @@ class DatasetId(Model):
     namespace: Name
     name: Name
 
+    @property
+    def short_name(self) -> str:
+        """What a person calls it: the last two parts of a path, or all of another name.
+
+        >>> DatasetId(namespace="s3://lake", name="w/landing/orders").short_name
+        'landing/orders'
+        """
+        return "/".join(self.name.strip("/").split("/")[-2:]) or str(self)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name.lstrip('/')}"
 

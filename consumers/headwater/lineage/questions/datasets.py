@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Connection, select
 
@@ -23,11 +24,13 @@ class Dataset:
     name: str = ""
     known_as: tuple[str, ...] = ()
     """Names in catalogs: current names before former ones, the newest first."""
+    short_name: str = ""
+    """The end of its path, where no other dataset of the answer ends so."""
 
     @property
     def label(self) -> str:
         """What a person calls the dataset."""
-        return self.known_as[0] if self.known_as else self.place
+        return self.known_as[0] if self.known_as else self.short_name or self.place
 
     @property
     def place(self) -> str:
@@ -37,16 +40,34 @@ class Dataset:
         return self.label
 
 
+_SHORTEST: Final = 2
 _NamedDataset: TypeAlias = tuple[Any, ...]
 """A dataset's id, namespace and path, and a name: catalog, database, table, last, deleted."""
 
 
 def load_datasets(connection: Connection, keys: Collection[bytes]) -> dict[bytes, Dataset]:
-    """Load datasets by key. One that no event described is known by its hash alone."""
+    """Load the datasets of an answer by key. One that no event described is known by its hash alone."""
     found: dict[bytes, list[Any]] = {}
     for each in _named_places().by_key(connection, keys):
         found.setdefault(bytes(each[0]), []).append(tuple(each))
-    return {key: _dataset(key, found.get(key, ())) for key in keys}
+    return with_short_names({key: _dataset(key, found.get(key, ())) for key in keys})
+
+
+def with_short_names(datasets: Mapping[bytes, Dataset]) -> dict[bytes, Dataset]:
+    """Return the datasets, and those that no catalog has a name for with the shortest end of their path that no other
+    of them has, of two parts or more."""
+    paths = {key: each.name.strip("/").split("/") for key, each in datasets.items() if not each.known_as}
+    ends = Counter("/".join(parts[-length:]) for parts in paths.values() for length in range(_SHORTEST, len(parts) + 1))
+    return {
+        key: replace(each, short_name=_end(paths[key], ends)) if key in paths else each
+        for key, each in datasets.items()
+    }
+
+
+def _end(parts: Sequence[str], ends: Mapping[str, int]) -> str:
+    """Return nothing for a path that has no end which it has alone: then it is called by its place."""
+    possible = ("/".join(parts[-length:]) for length in range(_SHORTEST, len(parts) + 1))
+    return next((each for each in possible if ends[each] == 1), "")
 
 
 @cache

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, exists, func, select
 
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import complete_until
+from headwater.lineage.questions.datasets import load_datasets
 from headwater.lineage.questions.gaps.model import format_job, time_of
 from headwater.lineage.questions.subject import is_no_validation
 from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
 
 AT_MOST: Final = 1_000
@@ -32,7 +34,7 @@ class JobSummary:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """A current name of a table."""
+    """A current name of a table, or a path or topic that has none."""
 
     table: str
     place: str
@@ -60,20 +62,46 @@ def jobs(connection: Connection, *, at_most: int = AT_MOST, now: datetime | None
 
 
 def tables(connection: Connection, *, at_most: int = AT_MOST, now: datetime | None = None) -> Answer[TableSummary]:
-    """List tables by their names in catalogs."""
+    """List tables by their names in catalogs, and then paths and topics that no catalog has a name for."""
+    named = _named_tables(connection, at_most + 1)
+    rows = named + _unnamed_places(connection, at_most + 1 - len(named))
+    cut = (AnswerLimit(LimitReason.CUT, f"the first {at_most} tables"),) if len(rows) > at_most else ()
+    return Answer(tuple(rows[:at_most]), complete_until(connection, now), cut)
+
+
+def _named_tables(connection: Connection, at_most: int) -> list[TableSummary]:
     row, place = table_of(t.ALIAS), table_of(t.DATASET)
     chosen = select(row, place.c.namespace, place.c.name).join_from(row, place, row.c.dataset == place.c.id)
     chosen = chosen.where(row.c.last > row.c.deleted)
-    chosen = chosen.order_by(row.c.catalog, row.c.database_name, row.c.table_name, row.c.id).limit(at_most + 1)
-    found = list(connection.execute(chosen))
-    rows = tuple(
+    chosen = chosen.order_by(row.c.catalog, row.c.database_name, row.c.table_name, row.c.id).limit(at_most)
+    return [
         TableSummary(
             ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part),
             f"{each.namespace}/{each.name.lstrip('/')}",
             time_of(each.first),
             time_of(each.last),
         )
-        for each in found[:at_most]
-    )
-    cut = (AnswerLimit(LimitReason.CUT, f"the first {at_most} tables"),) if len(found) > at_most else ()
-    return Answer(rows, complete_until(connection, now), cut)
+        for each in connection.execute(chosen)
+    ]
+
+
+def _unnamed_places(connection: Connection, at_most: int) -> list[TableSummary]:
+    """List datasets that never had a name, with when a job was seen to read or write them."""
+    if at_most <= 0:
+        return []
+    place, name, row = table_of(t.DATASET).c, table_of(t.ALIAS).c, table_of(t.TABLE_LINEAGE).c
+    chosen = select(place.id).where(~exists().where(name.dataset == place.id))
+    keys = [bytes(each) for each in connection.scalars(chosen.order_by(place.namespace, place.name).limit(at_most))]
+    times = select(row.dataset, func.min(row.first).label("first"), func.max(row.last).label("last"))
+    seen = {
+        bytes(each.dataset): each for each in select_by_keys(connection, times.group_by(row.dataset), row.dataset, keys)
+    }
+    return [
+        TableSummary(
+            each.label,
+            each.place,
+            time_of(seen[key].first) if key in seen else None,
+            time_of(seen[key].last) if key in seen else None,
+        )
+        for key, each in load_datasets(connection, keys).items()
+    ]

@@ -183,7 +183,17 @@ def _by_place(connection: Connection, text: str) -> list[bytes]:
     """Return the datasets at a place. If nothing is spelled like that, composed letters may be spelled otherwise."""
     found = _at_place(connection, text)
     others = (normalize(form, text) for form in ("NFC", "NFD"))
-    return found or sorted({each for other in others for each in _at_place(connection, other)})
+    found = found or sorted({each for other in others for each in _at_place(connection, other)})
+    return found or _by_end_of_path(connection, text)
+
+
+def _by_end_of_path(connection: Connection, text: str) -> list[bytes]:
+    """Return the datasets whose path ends with these parts: answers call a path by its end."""
+    if text.startswith("/") or "|" in text or "://" in text:
+        return []
+    row, end = table_of(t.DATASET).c, f"/{text.rstrip('/')}"
+    found = connection.execute(select(row.id, row.name).where(row.name.endswith(end, autoescape=True)))
+    return [bytes(each.id) for each in found if each.name.rstrip("/").endswith(end)]
 
 
 def _at_place(connection: Connection, text: str) -> list[bytes]:
@@ -267,7 +277,9 @@ def _near(connection: Connection, text: str) -> Iterator[str]:
             f"{each[0]}/{each[1].lstrip('/')}"
             for each in connection.execute(select(place.namespace, place.name).limit(_NEAR))
         }
-        yield from get_close_matches(text, known, 3)
+        parts = text.count("/") + 1
+        spelled = {"/".join(each.split("/")[-parts:]): each for each in known} | {each: each for each in known}
+        yield from dict.fromkeys(spelled[each] for each in get_close_matches(text, spelled, 3))
         return
     names = select(row.catalog, row.database_name, row.table_name).where(row.last > row.deleted).limit(_NEAR)
     full = {".".join(filter(None, each)) for each in connection.execute(names)}

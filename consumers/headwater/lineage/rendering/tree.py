@@ -44,10 +44,11 @@ def _lines(answer: LineageAnswer[Any]) -> Iterator[str]:
     yield from _path(picture) if answer.direction == "path" else _trees(picture)
     if not answer.rows:
         yield "  nothing is known"
-    other = [each for each in datasets_in(answer) if len(each.known_as) > 1]
+    datasets = datasets_in(answer)
+    other = [f"  {each.label} is also {', '.join(each.known_as[1:])}" for each in datasets if each.known_as[1:]]
+    other += [f"  {each.label} is {each.place}" for each in datasets if each.short_name]
     if other:
-        yield ""
-        yield from (f"  {each.label} is also {', '.join(each.known_as[1:])}" for each in other)
+        yield from ("", *other)
     yield ""
     yield from _end(answer)
 

@@ -56,7 +56,7 @@ Translated: TypeAlias = OwnedDrafts | QueryBegin | QueryEnd | SessionEnd
 
 
 def name_of(place: DatasetRef) -> str | None:
-    """What the job of a write is called after: the table, else the dataset."""
+    """What the job of a write is called after: the table, else the dataset by a name that people can read."""
     if place.table is not None:
         return str(place.table)
-    return None if place.dataset is None else f"{place.dataset.namespace}.{place.dataset.name}"
+    return None if place.dataset is None else place.dataset.short_name

@@ -131,18 +131,18 @@ def _scope_of_partitions(node: PlanNode, plan: Plan, target: WriteTarget) -> Ove
     return OverwriteScope.PART
 
 
-def _row_level_write(kind: CommitKind) -> Callable[[PlanNode, Plan, CaptureContext], StatementWrites | None]:
-    """ReplaceData and WriteDelta: what an UPDATE, DELETE or MERGE became. Which one, the format's commit says."""
-
-    def read(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
-        relation = _find_relation(node, plan, "originalTable") or _find_relation(node, plan)
-        found = None if relation is None else find_sink(relation, plan, context)
-        if found is None:
-            return None
-        target = replace(found, kind=kind, replaced=OverwriteScope.PART)
-        return StatementWrites((SinkWrite(target, node.plan_of("query"), row_level=True),))
-
-    return read
+def _row_level_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
+    """ReplaceData and WriteDelta: what an UPDATE, DELETE or MERGE became. Which one, the table that is written says."""
+    written = _find_relation(node, plan)
+    relation = _find_relation(node, plan, "originalTable") or written
+    found = None if relation is None else find_sink(relation, plan, context)
+    if found is None:
+        return None
+    table = None if written is None else written.args.get("table")
+    command = table.get("command") if isinstance(table, Mapping) else None
+    kind = CommitKind(command) if command else CommitKind.OVERWRITE
+    target = replace(found, kind=kind, replaced=OverwriteScope.PART)
+    return StatementWrites((SinkWrite(target, node.plan_of("query"), row_level=True),))
 
 
 def _create_as_select(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
@@ -231,8 +231,8 @@ COMMANDS: Final[Mapping[str, CommandRule]] = {
     "AppendData": CommandRule(_v2_write(CommitKind.APPEND, _scope_nothing)),
     "OverwriteByExpression": CommandRule(_v2_write(CommitKind.OVERWRITE, _scope_of_condition)),
     "OverwritePartitionsDynamic": CommandRule(_v2_write(CommitKind.OVERWRITE, _scope_of_dynamic_overwrite)),
-    "ReplaceData": CommandRule(_row_level_write(CommitKind.OVERWRITE)),
-    "WriteDelta": CommandRule(_row_level_write(CommitKind.OVERWRITE)),
+    "ReplaceData": CommandRule(_row_level_write),
+    "WriteDelta": CommandRule(_row_level_write),
     "DeleteFromTable": CommandRule(_v2_write(CommitKind.DELETE, _scope_of_condition)),
     "DeleteFromTableWithFilters": CommandRule(_v2_write(CommitKind.DELETE, _scope_of_partitions)),
     "CreateTableAsSelect": CommandRule(_create_as_select),

@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.write.RowLevelOperationTable;
 import org.apache.spark.sql.execution.datasources.DataSource;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.streaming.Sink;
@@ -285,6 +286,7 @@ public final class ValueWriter {
     private void table(Table table, PlanWriter plan, Json json) throws Exception {
         json.open().entry("table", table.name()).entry("class", table.getClass().getName());
         layout(table, json);
+        if (table instanceof RowLevelOperationTable) json.entry("command", ((RowLevelOperationTable) table).operation().command().name());
         if (table instanceof org.apache.spark.sql.connector.catalog.V1Table) {
             json.key("v1");
             catalogTable(((org.apache.spark.sql.connector.catalog.V1Table) table).v1Table(), plan, json);

@@ -24,6 +24,7 @@ from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_i
 from headwater.listeners.capture.statements import Statement
 
 Commit = Mapping[str, Any]
+_ROW_CHANGES: Final = frozenset({CommitKind.MERGE, CommitKind.UPDATE, CommitKind.DELETE})
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,14 @@ def _has_name(name: str, target: WriteTarget) -> bool:
 
 def _output(commit: Commit, target: WriteTarget, sink: SinkSchema, facts: Mapping[str, Any]) -> Output:
     fields = {**ref_fields(sink), **branch_of(commit, target.hints.get("branch"), facts)}
-    return output_of(
-        commit, fields, ICEBERG_KINDS.get(commit.get("operation", ""), CommitKind.OTHER), _extent(commit, target)
-    )
+    return output_of(commit, fields, _kind(commit, target), _extent(commit, target))
+
+
+def _kind(commit: Commit, target: WriteTarget) -> CommitKind:
+    """What the statement did, where Iceberg only says that files were replaced or removed."""
+    kind = ICEBERG_KINDS.get(commit.get("operation", ""), CommitKind.OTHER)
+    is_vague = kind in {CommitKind.OVERWRITE, CommitKind.DELETE}
+    return target.kind if is_vague and target.kind in _ROW_CHANGES else kind
 
 
 def output_of(commit: Commit, fields: Mapping[str, Any], kind: CommitKind, replaced: OverwriteScope) -> Output:
