@@ -23,7 +23,7 @@ _FAILED: Final = (JobStatus.FAILED.value, JobStatus.KILLED.value)
 JobKey = tuple[str | None, str | None]
 
 
-class Attempt(NamedTuple):
+class FailedWrite(NamedTuple):
     """A run failed to write a table, by one of its statements or before it came to that."""
 
     at: int
@@ -43,16 +43,18 @@ class AttemptsSince:
     """The run that wrote it last."""
 
 
-def find_failed_attempts(connection: Connection, wanted: Mapping[bytes, AttemptsSince]) -> dict[bytes, Attempt]:
+def find_failed_attempts(connection: Connection, wanted: Mapping[bytes, AttemptsSince]) -> dict[bytes, FailedWrite]:
     """Return the newest attempt on each of these tables that failed, if nothing succeeded after it."""
-    found: dict[bytes, Attempt] = {}
+    found: dict[bytes, FailedWrite] = {}
     for key, attempt in (*_by_statements(connection, wanted), *_by_runs(connection, wanted)):
         if key not in found or attempt.at > found[key].at:
             found[key] = attempt
     return found
 
 
-def _by_statements(connection: Connection, wanted: Mapping[bytes, AttemptsSince]) -> Iterator[tuple[bytes, Attempt]]:
+def _by_statements(
+    connection: Connection, wanted: Mapping[bytes, AttemptsSince]
+) -> Iterator[tuple[bytes, FailedWrite]]:
     """Yield statements that name the table as what they would have written."""
     row = table_of(t.FAILED_STATEMENT).c
     since = min(each.since for each in wanted.values())
@@ -61,7 +63,10 @@ def _by_statements(connection: Connection, wanted: Mapping[bytes, AttemptsSince]
         places = [_place(one) for one in json.loads(each.outputs)]
         for key, one in wanted.items():
             if each.time > one.since and any(hash_ in one.members or name in one.names for hash_, name in places):
-                yield key, Attempt(each.time, None if each.run is None else bytes(each.run), error_text(each.error))
+                yield (
+                    key,
+                    FailedWrite(each.time, None if each.run is None else bytes(each.run), error_text(each.error)),
+                )
 
 
 def _place(output: dict[str, Any]) -> tuple[bytes | None, str]:
@@ -70,7 +75,7 @@ def _place(output: dict[str, Any]) -> tuple[bytes | None, str]:
     return None if dataset is None else dataset_hash(DatasetId(**dataset)), name
 
 
-def _by_runs(connection: Connection, wanted: Mapping[bytes, AttemptsSince]) -> Iterator[tuple[bytes, Attempt]]:
+def _by_runs(connection: Connection, wanted: Mapping[bytes, AttemptsSince]) -> Iterator[tuple[bytes, FailedWrite]]:
     """Yield the newest run of a table's job, or of the application that its job is a step of, if that run failed. Who
     analyses a statement in Spark 3.5 and fails shows nothing else."""
     row = table_of(t.RUN).c
@@ -86,4 +91,4 @@ def _by_runs(connection: Connection, wanted: Mapping[bytes, AttemptsSince]) -> I
         mine = [newest[job] for job in one.jobs if job in newest and newest[job].first > one.since]
         last = max(mine, key=lambda each: each.first, default=None)
         if last is not None and last.status in _FAILED and bytes(last.run) != one.run:
-            yield key, Attempt(last.status_at or last.first, bytes(last.run), error_text(last.error))
+            yield key, FailedWrite(last.status_at or last.first, bytes(last.run), error_text(last.error))

@@ -29,7 +29,7 @@ from headwater.lineage.mapping.commits import SINK
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
-from headwater.lineage.questions.failed_attempts import Attempt, AttemptsSince, JobKey, find_failed_attempts
+from headwater.lineage.questions.failed_attempts import AttemptsSince, FailedWrite, JobKey, find_failed_attempts
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
 from headwater.lineage.questions.reachability import ReachableTables, find_reachable_tables
 from headwater.lineage.questions.runs import Run, runs_by_id
@@ -193,7 +193,7 @@ def _failed_attempts(
     found: ReachableTables,
     written: Mapping[bytes, _LastWrite | None],
     datasets: Mapping[bytes, Dataset],
-) -> dict[bytes, Attempt]:
+) -> dict[bytes, FailedWrite]:
     wanted = {
         key: AttemptsSince(
             since=last.times[0] if last else NEVER,
@@ -272,7 +272,7 @@ def _commits(has_deletions: bool, run: BindParameter[Any], job: BindParameter[An
 
 
 def _hop(
-    dataset: Dataset, written: _LastWrite | None, failed: Attempt | None, runs: dict[bytes, Run], now: datetime
+    dataset: Dataset, written: _LastWrite | None, failed: FailedWrite | None, runs: dict[bytes, Run], now: datetime
 ) -> LateHop:
     run_id = failed.run if failed else written.run if written else None
     run = runs.get(run_id) if run_id else None

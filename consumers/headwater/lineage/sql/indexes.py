@@ -59,6 +59,7 @@ _INDEXES: Final[tuple[tuple[RowKind, str], ...]] = (
     (t.WRITE, "place_id parent_snapshot"),
     (t.WRITE, "place_id first"),
     (t.FAILED_STATEMENT, "run"),
+    (t.FAILED_STATEMENT, "time"),
     # what may be missing, and what was taken away
     (t.GAP, "dataset"),
     (t.GAP, "run"),

@@ -314,6 +314,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_index("ix_failed_statements_run", "failed_statements", ["run"], unique=False)
+    op.create_index("ix_failed_statements_time", "failed_statements", ["time"], unique=False)
     op.create_table(
         "gaps",
         sa.Column("id", _binary(16), nullable=False),
