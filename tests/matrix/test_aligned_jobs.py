@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -290,6 +291,114 @@ def test_a_write_that_cant_be_looked_for_stops_the_job(spark: SparkSession, plac
     begin_again(place, source)
     with pytest.raises(UncertainWriteError, match="have expired"):
         query(spark, place, source).run(step)
+
+
+def newest_is_lost(place: Path, table: str, job: str = "job") -> None:
+    """Take the newest barrier out of a checkpoint, as one has it that is restored from an older copy."""
+    files = sorted((place / "checkpoints" / f"{table} {job}" / "barriers").glob("*.json"))
+    files[-1].unlink()
+
+
+def sink_of(spark: SparkSession, table: str) -> str:
+    sink = f"{table}_sink"
+    spark.sql(f"CREATE TABLE {sink} (id INT) USING {'iceberg' if table.startswith('ice') else 'delta'}")
+    append(spark, sink, 0)
+    return sink
+
+
+def rows_of(spark: SparkSession, table: str) -> list[int]:
+    return sorted(row.id for row in spark.sql(f"SELECT id FROM {table}").collect())
+
+
+@pytest.mark.long
+def test_a_checkpoint_that_is_restored_from_an_older_copy_writes_nothing_twice(
+    spark: SparkSession, place: Path, table: str
+) -> None:
+    """It finds a barrier that the checkpoint hasn't, and the sink has. Where its snapshot has expired, and only the
+    store knows that the barrier was committed, the job stops."""
+    sink, calls = sink_of(spark, table), list[int]()
+
+    def write(batch: AlignedBatch) -> None:
+        calls.append(batch.number)
+        batch.changes("t").writeTo(sink).append()
+
+    step = lambda batch: batch.write(sink, lambda: write(batch))  # noqa: E731
+    for number in (2, 3, 4):
+        query(spark, place, table).run(step)
+        append(spark, table, number)
+    assert query(spark, place, table).run(step) == 1
+    for _ in range(3):
+        newest_is_lost(place, table)
+    append(spark, sink, 99)
+    assert query(spark, place, table).run(step) == 3
+    assert calls == [1, 2, 3, 4]
+    assert rows_of(spark, sink) == [0, 1, 2, 3, 4, 99]
+    if table.startswith("ice"):
+        newest_is_lost(place, table)
+        spark.sql(f"CALL ice.system.expire_snapshots(table => '{sink}', older_than => TIMESTAMP '2999-01-01')")
+        with pytest.raises(UncertainWriteError, match="have expired"):
+            query(spark, place, table).run(step)
+        assert calls == [1, 2, 3, 4]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["named", "spark.wap.branch", "spark.wap.id"])
+def test_a_sink_that_is_a_branch_is_written_once(spark: SparkSession, place: Path, way: str) -> None:
+    """It finds marks that are looked for on main only. Truth: the rows of the branch, or of the staged snapshot."""
+    table = f"ice.db.onto_{way.replace('.', '_')}"
+    spark.sql(f"CREATE TABLE {table} (id INT) USING iceberg")
+    append(spark, table, 1)
+    main = sink_of(spark, table)
+    spark.sql(f"ALTER TABLE {main} SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    spark.sql(f"ALTER TABLE {main} CREATE BRANCH named")
+    sink = f"{main}.branch_named" if way == "named" else main
+    if way != "named":
+        spark.conf.set(way, "audit")
+    try:
+        step = lambda batch: batch.write(sink, batch.changes("t").writeTo(sink).append)  # noqa: E731
+        query(spark, place, table).run(step)
+        begin_again(place, table)
+        query(spark, place, table).run(step)
+        newest_is_lost(place, table)
+        query(spark, place, table).run(step)
+    finally:
+        spark.conf.unset("spark.wap.branch")
+        spark.conf.unset("spark.wap.id")
+    added = spark.sql(f"SELECT summary['headwater.barrier'] AS mark FROM {main}.snapshots WHERE operation = 'append'")
+    assert [row.mark is None for row in added.collect()].count(False) == 1
+    assert rows_of(spark, main) == [0]
+    if way != "spark.wap.id":
+        assert rows_of(spark, f"{main}.branch_{'named' if way == 'named' else 'audit'}") == [0, 1]
+
+
+@pytest.mark.long
+def test_two_commits_in_one_write_are_refused(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds a second commit that is lost in silence: by Delta, which takes it for the first one, and after a kill
+    between the two on every format. The job doesn't go on past that barrier later either."""
+    sink = sink_of(spark, table)
+
+    def both(batch: AlignedBatch) -> None:
+        spark.sql(f"DELETE FROM {sink} WHERE id = 0")
+        batch.changes("t").writeTo(sink).append()
+
+    step = lambda batch: batch.write(sink, lambda: both(batch))  # noqa: E731
+    for _ in range(2):
+        with pytest.raises(UnmarkedWriteError, match=r"more than one commit.*by one write"):
+            query(spark, place, table).run(step)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("table", ["delta"], indirect=True)
+def test_a_write_of_another_table_is_noticed(spark: SparkSession, place: Path, table: str) -> None:
+    """It finds a barrier whose mark is on a table where nobody looks for it. A write that changes nothing is fine."""
+    sink, other = sink_of(spark, table), f"{table}_other"
+    spark.sql(f"CREATE TABLE {other} LIKE {sink}")
+    query(spark, place, table).run(
+        lambda batch: batch.write(sink, partial(spark.sql, f"DELETE FROM {sink} WHERE id = 7"))
+    )
+    append(spark, table, 2)
+    with pytest.raises(UnmarkedWriteError, match="carries no barrier"):
+        query(spark, place, table).run(lambda batch: batch.write(sink, batch.changes("t").writeTo(other).append))
 
 
 @pytest.mark.long

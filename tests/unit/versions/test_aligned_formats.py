@@ -74,7 +74,8 @@ class IcebergStory:
 
 
 def iceberg(story: IcebergStory, again: IcebergStory | None = None) -> IcebergTable:
-    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(applicationId="app"))
+    conf = SimpleNamespace(get=lambda _, default: default)
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(applicationId="app"), conf=conf)
     found = IcebergTable(spark, "lake.t")
     look(found, story, again)
     return found
@@ -82,7 +83,7 @@ def iceberg(story: IcebergStory, again: IcebergStory | None = None) -> IcebergTa
 
 def look(table: IcebergTable, story: IcebergStory, again: IcebergStory | None = None) -> None:
     loaded: Any = SimpleNamespace(
-        table=SimpleNamespace(table=lambda: story),
+        table=SimpleNamespace(table=lambda: story, branch=lambda: "main"),
         reload=lambda: SimpleNamespace(table=SimpleNamespace(table=lambda: again)),
     )
     table.look(loaded)
@@ -152,10 +153,16 @@ def test_marks_of_iceberg_are_looked_for_as_far_as_needed() -> None:
     table = iceberg(story)
     assert table.find_mark("mine/1", 1).snapshot == 2
     assert (table.find_mark("mine/2", 1).snapshot, table.find_mark("mine/2", 1).is_certain) == (None, True)
-    assert table.find_mark("mine/2", 99).is_certain is False
-    assert table.unmarked_write("mine/2", 1) == 3
-    assert table.unmarked_write("mine/1", 1) is None
-    assert table.unmarked_write("mine/2", 3) is None
+    assert table.find_mark("his/2", 99).is_certain is False
+    assert table.find_mark("his/2", None).is_certain is True
+    assert "snapshot 3 doesn't carry" in (table.fault_of_write("mine/2", 2) or "")
+    assert table.fault_of_write("mine/1", 1) is None
+    assert table.fault_of_write("mine/2", 3) is None
+    story.walked.clear()
+    assert (table.find_mark("mine/2", None).snapshot, table.find_mark("mine/2", None).is_certain) == (None, True)
+    assert 2 not in story.walked, "there is none before an earlier barrier"
+    story.add(4, **{"headwater.barrier": "mine/1"})
+    assert "more than one commit" in (table.fault_of_write("mine/1", 1) or "")
 
 
 # Delta
@@ -171,11 +178,18 @@ class DeltaStory(DeltaTable):
 
     def now(self, generation: str = "one") -> DeltaStory:
         snapshot = SimpleNamespace(
-            version=lambda: max(self.log), metadata=lambda: SimpleNamespace(id=lambda: generation)
+            version=lambda: max(self.log),
+            metadata=lambda: SimpleNamespace(id=lambda: generation),
+            transactions=lambda: SimpleNamespace(get=self._transaction),
         )
         loaded: Any = SimpleNamespace(table=SimpleNamespace(deltaLog=lambda: None, initialSnapshot=lambda: snapshot))
         self.look(loaded)
         return self
+
+    def _transaction(self, app: str) -> Any:
+        known = [each["txn"] for log in self.log.values() for each in log if "txn" in each]
+        found = [each["version"] for each in known if each["appId"] == app]
+        return SimpleNamespace(isDefined=lambda: bool(found), get=lambda: found[-1])
 
     def _read(self, version: int) -> str | None:
         self.reads.append(version)
@@ -239,7 +253,8 @@ def test_a_log_of_delta_that_was_set_back_or_cleaned_is_noticed(delta: DeltaStor
 def test_marks_of_delta_are_transactions(delta: DeltaStory) -> None:
     assert delta.find_mark("a/1/4", 0).snapshot == 1
     assert delta.find_mark("a/1/4", 1).snapshot is None
-    assert delta.find_mark("a/1/5", None).snapshot is None
+    found = [delta.find_mark(each, None).snapshot for each in ("a/1/3", "a/1/4", "a/1/5", "b/1/4")]
+    assert [each is not None for each in found] == [True, True, False, False]
 
 
 # Paimon
@@ -334,8 +349,12 @@ def test_marks_of_paimon_are_users_of_commits() -> None:
     assert table.find_mark("m/1", 3).snapshot == 4
     assert table.find_mark("m/11", 3).snapshot == 5
     assert (table.find_mark("m/2", 3).snapshot, table.find_mark("m/2", 3).is_certain) == (None, True)
-    assert table.find_mark("m/2", 2).is_certain is False, "snapshot 3 has expired, and may have been it"
+    assert table.find_mark("m/2", 2).is_certain is True, "there is none before an earlier barrier"
+    assert table.find_mark("n/2", 2).is_certain is False, "snapshot 3 has expired, and may have been it"
     assert table.find_mark("m/2", 7).is_certain is False, "it was rolled back"
+    assert table.fault_of_write("m/1", 3) is None
+    story.snapshots[7] = ("APPEND", "m/1_z", None)
+    assert "more than one commit" in (table.fault_of_write("m/1", 3) or "")
 
 
 # all

@@ -18,9 +18,9 @@ Only `query`, `loop`, `batch`, `sinks`, `starts` and `formats` use Spark.
 from headwater.versions.aligned.batch import AlignedBatch, OverwrittenSourceError
 from headwater.versions.aligned.checkpoints import CheckpointError
 from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError, groups_in
-from headwater.versions.aligned.formats.protocol import UnalignableTableError
+from headwater.versions.aligned.formats.protocol import UnalignableTableError, UnmarkedWriteError
 from headwater.versions.aligned.query import AlignedQuery, aligned_query
-from headwater.versions.aligned.sinks import UncertainWriteError, UnmarkedWriteError
+from headwater.versions.aligned.sinks import UncertainWriteError
 from headwater.versions.aligned.starts import start_options
 from headwater.versions.cuts import Cut, DataVersion, GroupState, JobProgress, TableSnapshot
 

@@ -57,6 +57,8 @@ class Barrier:
     is_committed: bool
     sinks: Mapping[str, int | None] = field(default_factory=dict)
     """The snapshot that each sink had before this barrier wrote it first."""
+    fault: str | None = None
+    """Why the job can't go on with it: a write of it can't be found again."""
 
     def commit(self) -> Barrier:
         return replace(self, is_committed=True)
@@ -113,6 +115,7 @@ class Checkpoint:
             "cut": json.loads(barrier.cut.to_json()),
             "cut before": None if barrier.before is None else json.loads(barrier.before.to_json()),
             "sinks before": dict(barrier.sinks),
+            **({} if barrier.fault is None else {"fault": barrier.fault}),
             "written at": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         }
         _write(self._file(barrier.number), fields)
@@ -131,6 +134,7 @@ def _barrier(found: dict[str, Any] | None) -> Barrier | None:
         None if before is None else Cut.from_json(json.dumps(before)),
         found["state"] == _COMMITTED,
         found["sinks before"],
+        found.get("fault"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -14,6 +14,7 @@ from headwater.versions.aligned.batch import AlignedBatch, OverwritePolicy
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, CheckpointError, JobStart
 from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
 from headwater.versions.aligned.formats import TableLooker
+from headwater.versions.aligned.formats.protocol import UnmarkedWriteError
 from headwater.versions.aligned.proposals import CutProposer
 from headwater.versions.aligned.runs import report_run
 from headwater.versions.aligned.sinks import BarrierSinks
@@ -51,6 +52,8 @@ class JobLoop:
         self._tables: Final = query.sources
         self._looker: Final = TableLooker(spark)
         self._epoch = 0
+        self._committed = 0
+        """The newest data version that the store knows this job to have committed: its checkpoint may be older."""
         self._begin: JobStart | None = None
         self._last: Barrier | None = None
         self._proposer: CutProposer | None = None
@@ -59,6 +62,8 @@ class JobLoop:
         """Enter the group, find where to go on, and let older processes of this job be refused."""
         group = self._claims.enter(set(self._tables.values()))
         self._proposer = CutProposer(self._looker, self._store, group.tables, self._query.snapshots_per_barrier)
+        done = {each.job: each.done for each in self._claims.jobs()}
+        self._committed = (done.get(self._query.name) or 0) if self._checkpoint.start() is not None else 0
         self._epoch = self._claims.take_over(self._query.name, self._checkpoint.location)
         self._begin = self._known_start()
         self._last = self._checkpoint.newest()
@@ -83,8 +88,8 @@ class JobLoop:
         """Return the data version that was committed last."""
         last, begin = self._last, self._begin
         if last is None or begin is None:
-            return None
-        done = last.number if last.is_committed else last.number - 1
+            return self._committed or None
+        done = max(last.number if last.is_committed else last.number - 1, self._committed)
         return done if done >= begin.first else None
 
     def _first_position(self) -> Cut | None:
@@ -99,28 +104,41 @@ class JobLoop:
         return Cut({table: each for table, each in cut.snapshots.items() if table in self._tables.values()})
 
     def _run_step(self, step: BarrierFunction, barrier: Barrier) -> None:
+        """Run the function, unless a write of the barrier before showed that it can't be done once."""
         assert self._begin is not None  # noqa: S101 - found by `begin`
-        sinks = BarrierSinks(self._looker, self._begin.mark_prefix, barrier.number, barrier.sinks, self._remember)
-        step(
-            AlignedBatch(
-                self._spark,
-                self._looker,
-                number=barrier.number,
-                cut=barrier.cut,
-                before=barrier.before,
-                tables=self._tables,
-                overwrites=self._query.overwrites,
-                sinks=sinks,
-            )
+        if barrier.fault is not None:
+            raise UnmarkedWriteError(barrier.fault)
+        sinks = BarrierSinks(
+            self._looker,
+            self._begin.mark_prefix,
+            barrier.number,
+            barrier.sinks,
+            self._remember,
+            was_committed=barrier.number <= self._committed,
         )
+        batch = AlignedBatch(
+            self._spark,
+            self._looker,
+            number=barrier.number,
+            cut=barrier.cut,
+            before=barrier.before,
+            tables=self._tables,
+            overwrites=self._query.overwrites,
+            sinks=sinks,
+        )
+        try:
+            step(batch)
+        except UnmarkedWriteError as e:
+            assert self._last is not None  # noqa: S101 - it was kept
+            self._keep(replace(self._last, fault=str(e)))
+            raise
 
     def _remember(self, sinks: Mapping[str, int | None]) -> None:
         """Write down where the sinks were, and refuse to write them if another process has taken over."""
         if not self._claims.is_current(self._query.name, self._epoch):
             raise JobTakenOverError(f"another process has started the job {self._query.name}: this one stops")
         assert self._last is not None  # noqa: S101 - it was kept
-        last = self._last
-        self._keep(Barrier(last.number, last.cut, last.before, is_committed=False, sinks=sinks))
+        self._keep(replace(self._last, sinks=sinks))
 
     def _keep(self, barrier: Barrier) -> None:
         self._checkpoint.write(barrier)

@@ -7,15 +7,18 @@ from typing import Final, Protocol
 
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.versions.aligned.formats import TableLooker
-from headwater.versions.aligned.formats.protocol import AlignableTable, WriteSearch
+from headwater.versions.aligned.formats.protocol import AlignableTable, UnmarkedWriteError, WriteSearch
 
 
 class UncertainWriteError(TerminalError):
     """It can't be seen whether a barrier has written a sink before the job was killed."""
 
 
-class UnmarkedWriteError(TerminalError):
-    """A write didn't carry its barrier, so that it can't be found again."""
+_ONE_WRITE: Final = (
+    ", so a barrier that runs again wouldn't find all of it. Write the table that `batch.write` names, by one write "
+    "that is one commit, from this thread. Look at the table; then start the job with a new checkpoint at the data "
+    "version that fits"
+)
 
 
 class SinkWriter(Protocol):
@@ -36,12 +39,16 @@ class BarrierSinks:
         number: int,
         before: Mapping[str, int | None],
         remember: Callable[[dict[str, int | None]], None],
+        *,
+        was_committed: bool = False,
     ) -> None:
+        """`was_committed` if the store says that the barrier is done, which the checkpoint doesn't know."""
         self._looker: Final = looker
         self._prefix: Final = prefix
         self._number: Final = number
         self._before = dict(before)
         self._remember: Final = remember
+        self._was_committed: Final = was_committed
         self._steps: dict[str, int] = {}
 
     def write(self, sink: str, write: Callable[[], object], *, at_least_once: bool) -> bool:
@@ -64,32 +71,33 @@ class BarrierSinks:
         found = self._search(table, key, mark)
         if found.snapshot is not None:
             return False
-        table.write_marked(mark, write)
-        if table.tells_unmarked and (after := self._looker.sink(sink)) is not None:
-            self._refuse_unmarked(after.unmarked_write(mark, self._before[key]), sink, mark)
+        try:
+            table.write_marked(mark, write)
+        except UnmarkedWriteError as e:
+            raise UnmarkedWriteError(f"{e}{_ONE_WRITE}") from e
+        after = self._looker.sink(sink)
+        fault = None if after is None else after.fault_of_write(mark, self._before[key])
+        if fault is not None:
+            raise UnmarkedWriteError(f"{sink}: {fault}{_ONE_WRITE}")
         return True
 
-    def _refuse_unmarked(self, snapshot: int | None, sink: str, mark: str) -> None:
-        if snapshot is not None:
-            raise UnmarkedWriteError(
-                f"{sink}: the snapshot {snapshot} doesn't carry the barrier {mark}, so a barrier that runs again "
-                "wouldn't find it. Write the table that `batch.write` names, by one write, from this thread"
-            )
-
     def _search(self, table: AlignableTable, key: str, mark: str) -> WriteSearch:
-        if key not in self._before:  # it is written down first, so that a second run knows where to look from
-            self._before[key] = table.newest()
-            self._remember(dict(self._before))
-            return WriteSearch(None, is_certain=True)
-        found = table.find_mark(mark, self._before[key])
-        if found.snapshot is None and not found.is_certain:
+        """Look for a write, also where the checkpoint knows of none: it may be an older copy. There only the store can
+        say that the barrier was committed; else what has expired wasn't this barrier's."""
+        is_known = key in self._before
+        found = table.find_mark(mark, self._before.get(key))
+        if found.snapshot is not None:
+            return found
+        if not found.is_certain and (is_known or self._was_committed):
+            since = f" since {self._before[key]}" if is_known else ""
             raise UncertainWriteError(
-                f"{table.name}: it can't be seen whether the barrier {mark} was written before the job was killed, "
-                f"because its snapshots since {self._before[key]} have expired or were rolled back. Look at the table; "
-                "then start the job with a new checkpoint at the data version that fits"
+                f"{table.name}: it can't be seen whether the barrier {mark} was written before the job was killed, or "
+                f"its checkpoint restored, because its snapshots{since} have expired or were rolled back. Look at the "
+                "table; then start the job with a new checkpoint at the data version that fits"
             )
-        if found.snapshot is None:
-            self._remember(dict(self._before))
+        if not is_known:  # it is written down first, so that a second run knows where to look from
+            self._before[key] = table.newest_written()
+        self._remember(dict(self._before))
         return found
 
 

@@ -12,6 +12,7 @@ from headwater.versions.aligned.formats.protocol import (
     CommitEffect,
     SourceCommit,
     UnalignableTableError,
+    UnmarkedWriteError,
     WriteSearch,
     session_settings,
 )
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 _APP: Final = "spark.databricks.delta.write.txnAppId"
 _VERSION: Final = "spark.databricks.delta.write.txnVersion"
+_FORGETS: Final = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
+_SECOND: Final = "txnVersion"
+"""In Delta's error of a write that has the one setting without the other."""
 _MOST: Final = 1_000
 """How many commits are remembered."""
 
@@ -38,6 +42,8 @@ class DeltaTable(AlignableTable):
         self._version = -1
         self._log: Any = None
         self._snapshot: Any = None
+        self._is_written = False
+        """Whether the last marked write made a commit, of whichever table."""
 
     def look(self, loaded: CatalogTable) -> None:
         self._log, self._snapshot = loaded.table.deltaLog(), loaded.table.initialSnapshot()
@@ -91,17 +97,37 @@ class DeltaTable(AlignableTable):
         return {"startingVersion": str(after + 1)}
 
     def write_marked(self, mark: str, write: Callable[[], object]) -> None:
+        """Delta skips a write whose transaction a table has, so it is made to forget the number with the first commit:
+        then it refuses the second one, which it would pass over in silence."""
         app, _, number = mark.rpartition("/")
-        with session_settings(self.spark, {_APP: app, _VERSION: number}):
-            write()
+        self._is_written = False
+        with session_settings(self.spark, {_APP: app, _VERSION: number, _FORGETS: "true"}):
+            try:
+                write()
+            except Exception as e:
+                if self.spark.conf.get(_VERSION, None) is None and _SECOND in str(e):
+                    raise UnmarkedWriteError(
+                        f"{self.name}: more than one commit was to carry the barrier {mark}"
+                    ) from e
+                raise
+            finally:
+                self._is_written = self.spark.conf.get(_VERSION, None) is None
 
     def find_mark(self, mark: str, after: int | None) -> WriteSearch:
+        """Delta itself skips a transaction that a table has seen already, so that it is certain without the log. It
+        keeps the newest one of each writer with the table's state."""
         app, _, number = mark.rpartition("/")
-        for each in self._since(-1 if after is None else after):
-            if (app, int(number)) in each.transactions:
-                return WriteSearch(each.version, is_certain=True)
-        # Delta itself skips a transaction that a table has seen already.
-        return WriteSearch(None, is_certain=True)
+        if after is None:
+            newest = self._snapshot.transactions().get(app)
+            is_there = newest.isDefined() and int(newest.get()) >= int(number)
+            return WriteSearch(self._version if is_there else None, is_certain=True)
+        found = (each.version for each in self._since(after) if (app, int(number)) in each.transactions)
+        return WriteSearch(next(found, None), is_certain=True)
+
+    def fault_of_write(self, mark: str, after: int | None) -> str | None:
+        if self._is_written and self.find_mark(mark, after).snapshot is None:
+            return f"its newest version carries no barrier {mark}, and another table does"
+        return None
 
     def _since(self, version: int) -> Iterator[_Commit]:
         """Yield the commits after a version, up to the first one that the log doesn't have any more."""

@@ -12,6 +12,7 @@ from headwater.versions.aligned.formats.protocol import (
     SourceCommit,
     UnalignableTableError,
     WriteSearch,
+    is_earlier,
 )
 from headwater.versions.cuts import TableSnapshot
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _EFFECTS: Final = {"append": CommitEffect.ADDS, "replace": CommitEffect.KEEPS}
 _PROPERTY: Final = "headwater.barrier"
+_MAIN: Final = "main"
 _EXPIRED: Final = (
     "{table} has no snapshot {snapshot} any more: it has expired. Let snapshots live as long as the slowest job of the "
     "group may lag behind, or start the job anew, with another checkpoint"
@@ -30,18 +32,20 @@ _EXPIRED: Final = (
 
 class IcebergTable(AlignableTable):
     format: ClassVar[str] = "iceberg"
-    tells_unmarked: ClassVar[bool] = True
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         super().__init__(spark, name)
         self._table: Any = None
+        self._branch: str | None = None
+        """The branch that the name of the table names; none for main."""
         self._generation = ""
         self._line: list[SourceCommit] = []
         """The newest commits, as far as they were asked for, the oldest first."""
 
     def look(self, loaded: CatalogTable) -> None:
         """Catalogs cache tables, and others commit to them. One that was made again can't be refreshed."""
-        table = loaded.table.table()
+        table, branch = loaded.table.table(), loaded.table.branch()
+        self._branch = None if branch in (None, _MAIN) else str(branch)
         try:
             table.refresh()
         except Exception:  # noqa: BLE001 - each catalog has its own; loading it again says what is wrong
@@ -129,33 +133,59 @@ class IcebergTable(AlignableTable):
                 raise call.error from None
             raise
 
+    def newest_written(self) -> int | None:
+        found = next(self._written(), None)
+        return None if found is None else int(found.snapshotId())
+
     def find_mark(self, mark: str, after: int | None) -> WriteSearch:
         last: Any = None
-        for each in self._ancestors():
+        for each in self._written():
             if each.snapshotId() == after:
                 return WriteSearch(None, is_certain=True)
-            if each.summary().get(_PROPERTY) == mark:
+            found = each.summary().get(_PROPERTY)
+            if found == mark:
                 return WriteSearch(int(each.snapshotId()), is_certain=True)
+            if found is not None and is_earlier(found, mark):
+                return WriteSearch(None, is_certain=True)
             last = each
         is_whole = last is None or last.parentId() is None
         return WriteSearch(None, is_certain=after is None and is_whole)
 
-    def unmarked_write(self, mark: str, after: int | None) -> int | None:
-        application, found = self.spark.sparkContext.applicationId, None
-        for each in self._ancestors():
+    def fault_of_write(self, mark: str, after: int | None) -> str | None:
+        """A compaction in the same write changes no row."""
+        application, marked, unmarked = self.spark.sparkContext.applicationId, list[int](), list[int]()
+        for each in self._written():
             if each.snapshotId() == after:
                 break
-            summary = each.summary()
-            written_for = summary.get(_PROPERTY)
-            if written_for == mark:
-                return None
-            if found is None and written_for is None and summary.get("spark.app.id") == application:
-                found = int(each.snapshotId())
-        return found
+            summary, number = each.summary(), int(each.snapshotId())
+            found = summary.get(_PROPERTY)
+            if found == mark and _EFFECTS.get(str(each.operation())) is not CommitEffect.KEEPS:
+                marked.append(number)
+            elif found is None and summary.get("spark.app.id") == application:
+                unmarked.append(number)
+        if len(marked) > 1:
+            return (
+                f"the snapshots {', '.join(map(str, reversed(marked)))} are more than one commit of the barrier {mark}"
+            )
+        return None if marked or not unmarked else f"the snapshot {unmarked[0]} doesn't carry the barrier {mark}"
 
-    def _ancestors(self) -> Iterator[Any]:
-        """Yield the current snapshot and those that it was made from, as far as they haven't expired."""
-        at = self._table.currentSnapshot()
+    def _written(self) -> Iterator[Any]:
+        """Yield the snapshots that this session's writes are among, the newest first. Those that it stages, by
+        `spark.wap.id`, have no branch."""
+        conf = self.spark.conf
+        branch, staged = (conf.get(f"spark.wap.{kind}", None) for kind in ("branch", "id"))
+        if (branch or staged) and self._table.properties().get("write.wap.enabled") != "true":
+            branch = staged = None
+        branch = self._branch or branch
+        if staged is not None and branch is None:
+            yield from (each for each in list(self._table.snapshots())[::-1] if each.summary().get("wap.id") == staged)
+        at = None if branch is None else self._table.snapshot(branch)
+        yield from self._ancestors(at)  # a branch that isn't there yet begins at main
+
+    def _ancestors(self, of: Any = None) -> Iterator[Any]:
+        """Yield a snapshot, the current one unless another is given, and those that it was made from, as far as they
+        haven't expired."""
+        at = self._table.currentSnapshot() if of is None else of
         while at is not None:
             yield at
             parent = at.parentId()

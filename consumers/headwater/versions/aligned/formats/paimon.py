@@ -13,6 +13,7 @@ from headwater.versions.aligned.formats.protocol import (
     SourceCommit,
     UnalignableTableError,
     WriteSearch,
+    is_earlier,
     session_settings,
 )
 from headwater.versions.cuts import TableSnapshot
@@ -127,13 +128,23 @@ class PaimonTable(AlignableTable):
         with session_settings(self.spark, {_USER_PREFIX: mark}):
             write()
 
+    def fault_of_write(self, mark: str, after: int | None) -> str | None:
+        """A write that also compacts has two snapshots of one user."""
+        numbers = range((after or 0) + 1, (self.newest() or 0) + 1)
+        users = {str(self._snapshots.snapshot(each).commitUser()) for each in numbers}
+        several = len([each for each in users if each.startswith(f"{mark}_")]) > 1
+        return f"it has more than one commit of the barrier {mark}" if several else None
+
     def find_mark(self, mark: str, after: int | None) -> WriteSearch:
         first, newest = (after or 0) + 1, self.newest() or 0
         for number in range(newest, first - 1, -1):
             if not self._snapshots.snapshotExists(number):
                 return WriteSearch(None, is_certain=False)
-            if str(self._snapshots.snapshot(number).commitUser()).startswith(f"{mark}_"):
+            user = str(self._snapshots.snapshot(number).commitUser())
+            if user.startswith(f"{mark}_"):
                 return WriteSearch(number, is_certain=True)
+            if is_earlier(user.rpartition("_")[0], mark):
+                return WriteSearch(None, is_certain=True)
         return WriteSearch(None, is_certain=newest >= (after or 0))
 
 

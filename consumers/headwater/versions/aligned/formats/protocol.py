@@ -22,6 +22,10 @@ class UnalignableTableError(TerminalError):
     """A table has no snapshots that an aligned job could read, or doesn't have them any more."""
 
 
+class UnmarkedWriteError(TerminalError):
+    """A write isn't one commit that carries its barrier, so that a barrier that runs again wouldn't find all of it."""
+
+
 class CommitEffect(Enum):
     """What a commit did to the rows of its table."""
 
@@ -47,7 +51,7 @@ class WriteSearch:
     snapshot: int | None
     """The snapshot that carries the mark."""
     is_certain: bool
-    """Whether all snapshots since were seen."""
+    """Whether all snapshots since were seen, or enough of them."""
 
 
 class AlignableTable(ABC):
@@ -55,8 +59,6 @@ class AlignableTable(ABC):
     long as it is the same table: commits never change."""
 
     format: ClassVar[str]
-    tells_unmarked: ClassVar[bool] = False
-    """Whether a write of this application that doesn't carry its mark can be told from others'."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark: Final = spark
@@ -98,10 +100,17 @@ class AlignableTable(ABC):
 
     @abstractmethod
     def find_mark(self, mark: str, after: int | None) -> WriteSearch:
-        """Look for a write with this mark after a snapshot."""
+        """Look for a write with this mark after a snapshot of what is written; without one in all of its history.
 
-    def unmarked_write(self, mark: str, after: int | None) -> int | None:  # noqa: ARG002
-        """Return a snapshot that this application wrote since, if none of them carries the mark."""
+        Numbers of a job's barriers grow, so the history before a mark of an earlier barrier isn't looked at.
+        """
+
+    def newest_written(self) -> int | None:
+        """Return the newest snapshot of the branch that this session's writes go to."""
+        return self.newest()
+
+    def fault_of_write(self, mark: str, after: int | None) -> str | None:  # noqa: ARG002
+        """Return what is wrong with what was written since: it has to be one commit that carries the mark, or none."""
         return None
 
     def at(self, snapshot: int) -> TableSnapshot:
@@ -126,6 +135,12 @@ class AlignableTable(ABC):
                 f"{self.name} was dropped and made again since its snapshot {at.snapshot} became part of a data "
                 "version: align it in a group of another name"
             )
+
+
+def is_earlier(mark: str, than: str) -> bool:
+    """Return whether a mark is of the same write in an earlier barrier."""
+    (job, _, number), (other, _, later) = mark.rpartition("/"), than.rpartition("/")
+    return job == other and number.isdecimal() and int(number) < int(later)
 
 
 @contextmanager
