@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -164,6 +164,16 @@ async def until(condition: Callable[[], bool]) -> None:
     with suppress(asyncio.TimeoutError):
         await asyncio.wait_for(_poll(condition), LONG)
     assert condition()
+
+
+async def cancelled_when(condition: Callable[[], bool], call: Coroutine[Any, Any, None]) -> None:
+    """Give a call up once the condition holds, and not sooner: as a time-out does on a machine that is quick enough."""
+    task = asyncio.create_task(call)
+    await until(condition)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    assert task.cancelled()
 
 
 async def _poll(condition: Callable[[], bool]) -> None:
