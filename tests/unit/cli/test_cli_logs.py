@@ -15,6 +15,5 @@ def test_a_traceback_hides_secrets(form: str, capsys: pytest.CaptureFixture[str]
         error = RuntimeError("POST https://writer:hunter22@catalog/events failed")
         logging.getLogger("headwater.forwarders").warning("it failed on events", exc_info=error)
     shown = capsys.readouterr().err
-    assert "RuntimeError: POST https://" in shown
-    assert "catalog/events failed" in shown
+    assert "RuntimeError: POST *********(redacted)" in shown, "what comes behind may belong to it"
     assert "hunter22" not in shown
