@@ -1,4 +1,4 @@
-"""Files that are read by several paths, by a pattern, or in part: which directories are reported as what was read."""
+"""Files that are read by name, by several paths, by a pattern, or in part: what is reported as what was read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.matrix.streams import Case, commits, run_fed
 pytestmark = pytest.mark.xdist_group("spark-plain")
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "id BIGINT, v STRING"
 
@@ -45,8 +45,8 @@ def first_file(case: Case, name: str) -> str:
     return str(min(Path(case.path(name)).glob("part-*")))
 
 
-def view(case: Case) -> DataFrame:
-    case.spark.sql(f"CREATE TEMPORARY VIEW {case.db} USING parquet OPTIONS (path '{case.path('p[12]')}')")
+def view(case: Case, path: str) -> DataFrame:
+    case.spark.sql(f"CREATE TEMPORARY VIEW {case.db} USING parquet OPTIONS (path '{path}')")
     return case.spark.table(case.db)
 
 
@@ -55,13 +55,22 @@ def below_base_path(case: Case, path: str) -> DataFrame:
 
 
 Read = Callable[[Case], "DataFrame"]
+ONE = "p1/*.parquet"
+"""In what is expected: the file that this pattern means."""
 READS: dict[str, tuple[Read, tuple[str, ...]]] = {
     "two paths": (lambda c: c.spark.read.parquet(c.path("p1"), c.path("p2")), ("p1", "p2")),
     "a list": (lambda c: c.spark.read.load([c.path("p3"), c.path("p1")]), ("p1", "p3")),
     "a pattern": (lambda c: c.spark.read.parquet(c.path("p[12]")), ("p1", "p2")),
     "SQL on files": (lambda c: c.spark.sql(f"SELECT * FROM parquet.`{c.path('p*')}`"), ("p1", "p2", "p3")),
-    "a view": (view, ("p1", "p2")),
-    "a file": (lambda c: c.spark.read.parquet(first_file(c, "p1")), ("p1",)),
+    "a view": (lambda c: view(c, c.path("p[12]")), ("p1", "p2")),
+    "a file": (lambda c: c.spark.read.parquet(first_file(c, "p1")), (ONE,)),
+    "a file that is loaded": (lambda c: c.spark.read.load(first_file(c, "p1")), (ONE,)),
+    "a file in SQL": (lambda c: c.spark.sql(f"SELECT * FROM parquet.`{first_file(c, 'p1')}`"), (ONE,)),
+    "a file in a view": (lambda c: view(c, first_file(c, "p1")), (ONE,)),
+    "two files": (lambda c: c.spark.read.parquet(first_file(c, "p1"), first_file(c, "p2")), ("p1", "p2")),
+    "a pattern of one file": (lambda c: c.spark.read.parquet(c.path("p1/part-*.parquet")), ("p1",)),
+    # Spark's plan of SQL on files doesn't say that it was a pattern.
+    "a pattern of one file in SQL": (lambda c: c.spark.sql(f"SELECT * FROM parquet.`{c.path('p1/part-*')}`"), (ONE,)),
     "a pattern of files": (lambda c: c.spark.read.parquet(c.path("p[13]/part-*")), ("p1", "p3")),
     "a partition as it is": (lambda c: c.spark.read.parquet(c.path("d/day=1")), ("d/day=1",)),
     "a partition of a table": (lambda c: below_base_path(c, c.path("d/day=1")), ("d",)),
@@ -75,8 +84,9 @@ READS: dict[str, tuple[Read, tuple[str, ...]]] = {
     "name", [pytest.param(n, marks=pytest.mark.smoke) if n in {"two paths", "a file"} else n for n in READS]
 )
 def test_each_directory_that_is_read_is_an_input(case: Case, name: str) -> None:
-    """The truth is written by hand: which directories the reader was given, and that each has both columns."""
-    read, expected = READS[name]
+    """The truth is written by hand: what the reader was given, and that each has both columns."""
+    read, given = READS[name]
+    expected = [str(Path(first_file(case, "p1")).relative_to(case.path(""))) if each is ONE else each for each in given]
     events = case.driver.events_of(lambda _: read(case).select("id", "v").write.parquet(case.path("out")))
     committed = the(Committed, events)
     assert paths(committed.inputs) == sorted(case.path(each) for each in expected)
@@ -84,6 +94,29 @@ def test_each_directory_that_is_read_is_an_input(case: Case, name: str) -> None:
     assert committed.outputs[0].made_from == tuple(range(len(expected)))
     assert edges(the(JobLineage, events)) == columns_of(case, expected)
     assert of(Gap, events) == []
+
+
+def test_two_files_of_one_directory_are_two_datasets(case: Case) -> None:
+    """Each gave its own columns: with the directory as the input of both, edges led from columns that it hasn't."""
+    landing = Path(case.path("landing"))
+    landing.mkdir()
+    (landing / "orders.csv").write_text("id,customer,amount\n1,7,10\n")
+    (landing / "customers.csv").write_text("customer,name\n7,Ann\n")
+
+    def join(spark: SparkSession) -> None:
+        read = spark.read.option("header", "true").csv
+        orders, customers = read(str(landing / "orders.csv")), read(str(landing / "customers.csv"))
+        orders.join(customers, "customer").select("amount", "name").write.parquet(case.path("out"))
+
+    events = case.driver.events_of(join)
+
+    assert paths(the(Committed, events).inputs) == [str(landing / "customers.csv"), str(landing / "orders.csv")]
+    assert {edge.replace(f"{landing}/", "") for edge in edges(the(JobLineage, events))} == {
+        "amount <- orders.csv.amount",
+        "name <- customers.csv.name",
+        "~JOIN orders.csv.customer",
+        "~JOIN customers.csv.customer",
+    }
 
 
 @pytest.mark.parametrize(

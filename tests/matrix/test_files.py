@@ -476,16 +476,16 @@ def test_each_checkpoint_is_followed_by_itself(driver: Driver, name: str) -> Non
     assert named == {source.partition(".")[0].split()[-1] for source in expected}
 
 
-def test_rows_out_of_an_rdd_are_opaque(driver: Driver) -> None:
+def test_rows_out_of_an_rdd_are_opaque_beside_the_files_that_it_shows(driver: Driver) -> None:
     place = Place(driver, "parquet")
 
     def write(spark: SparkSession) -> None:
         frame: Any = spark.table(f"{place.db}.a")
         spark.createDataFrame(frame.rdd.map(tuple), "id INT, s STRING").write.insertInto(f"{place.db}.b")
 
-    (given,) = the(Committed, driver.events_of(write)).inputs
-    assert given.dataset is None
-    assert given.opaque
+    files, rest = the(Committed, driver.events_of(write)).inputs
+    assert (files.dataset, files.opaque) == (place.dataset("a"), None)
+    assert (rest.dataset, rest.opaque) == (None, "LogicalRDD")
 
 
 def _bound(

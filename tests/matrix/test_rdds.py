@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.functions import broadcast
 
-from headwater.events import Committed, DatasetId, Format, Gap
+from headwater.events import Committed, DatasetId, Format, Gap, JobLineage
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.listeners.capture.driver_listener import exclude_from_capture
-from tests.matrix.harness import HOST, PLAIN, Driver, of, shared_driver, the
+from tests.matrix.harness import HOST, PLAIN, Driver, edges, of, shared_driver, the
 
 pytestmark = [pytest.mark.xdist_group("spark-plain")]
 
@@ -63,8 +64,132 @@ def test_files_that_an_rdd_was_saved_in(driver: Driver, how: str) -> None:
     assert (output.dataset, output.format) == (DatasetId(namespace=f"file://{HOST}", name=str(path)), fmt)
     assert (output.commit_kind, output.replaced, output.made_from) == (CommitKind.APPEND, OverwriteScope.NOTHING, (0,))
     assert [(each.dataset, each.opaque) for each in committed.inputs] == [(None, "RDD")]
+    assert output.rows == (3 if fmt is Format.TEXT else None)
     assert str(path) in committed.job.name if committed.job else False
     assert not of(Gap, events)
+
+
+class Landing:
+    """A directory with two text files, of two lines and of one; and a table of Spark's, and one of two partitions."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.root = driver.warehouse / driver.name()
+        (self.root / "text").mkdir(parents=True)
+        (self.root / "text" / "orders.csv").write_text("1,a\n2,b\n")
+        (self.root / "text" / "customers.csv").write_text("1,c\n")
+        rows = driver.spark.range(4).selectExpr("id", "id % 2 AS day")
+        rows.coalesce(1).write.parquet(self.path("flat"))
+        rows.write.partitionBy("day").parquet(self.path("parted"))
+
+    def path(self, name: str) -> str:
+        return str(self.root / name)
+
+    def named(self, inputs: Iterable[Any]) -> list[str]:
+        """Paths below the root, and what is opaque."""
+        return [each.dataset.name.removeprefix(f"{self.root}/") if each.dataset else each.opaque for each in inputs]
+
+
+def split(line: str) -> list[str]:
+    return line.split(",")
+
+
+def pairs(row: Any) -> list[str]:
+    return [str(row[0]), str(row[1])]
+
+
+TEXT_INPUT = "org.apache.hadoop.mapreduce.lib.input.TextInputFormat"
+RDD_READS: dict[str, tuple[Callable[[Any, Landing], Any], list[str]]] = {
+    "a directory": (lambda s, p: s.textFile(p.path("text")).map(split), ["text"]),
+    "a file": (lambda s, p: s.textFile(p.path("text/orders.csv")).map(split), ["text/orders.csv"]),
+    "two files": (lambda s, p: s.textFile(p.path("text/orders.csv") + "," + p.path("text/customers.csv")), ["text"]),
+    "a pattern": (lambda s, p: s.textFile(p.path("text/*.csv")).map(split), ["text"]),
+    "a pattern of directories": (lambda s, p: s.textFile(p.path("t?xt")).map(split), ["text"]),
+    "through a shuffle": (
+        lambda s, p: s.textFile(p.path("text")).map(lambda line: (line[0], 1)).reduceByKey(lambda a, b: a + b),
+        ["text"],
+    ),
+    "whole files": (lambda s, p: s.wholeTextFiles(p.path("text")), ["text"]),
+    "the new API": (lambda s, p: s.newAPIHadoopFile(p.path("text"), TEXT_INPUT, *WRITABLES), ["text"]),
+    "two that are joined": (
+        lambda s, p: s.textFile(p.path("text/orders.csv")).map(split).join(s.textFile(p.path("text/customers.csv"))),
+        ["text/customers.csv", "text/orders.csv"],
+    ),
+    "rows of the driver beside it": (
+        lambda s, p: s.textFile(p.path("text")).union(s.parallelize(["4,d"])).map(split),
+        ["text", "?"],
+    ),
+    "a cache": (lambda s, p: s.textFile(p.path("text")).map(split).cache(), ["text"]),
+    "rows of the driver": (lambda s, _: s.parallelize([("1", "a")]), ["?"]),
+    "a directory of files that Spark scans": (
+        lambda _, p: p.driver.spark.read.parquet(p.path("flat")).rdd.map(pairs),
+        ["flat", "?"],
+    ),
+    "partitions that Spark scans": (
+        lambda _, p: p.driver.spark.read.parquet(p.path("parted")).where("day = 1").rdd.map(pairs),
+        ["parted", "?"],
+    ),
+    "a file that Spark scans": (
+        lambda _, p: p.driver.spark.read.csv(p.path("text/orders.csv")).rdd.map(pairs),
+        ["text/orders.csv", "?"],
+    ),
+    "several files that Spark scans": (
+        lambda _, p: p.driver.spark.read.csv(p.path("text")).rdd.map(pairs),
+        ["text", "?"],
+    ),
+}
+WRITABLES = ("org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.Text")
+
+
+@pytest.mark.sample(6, keep=("a directory", "rows of the driver beside it"))
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.smoke) if n in {"a file", "a directory"} else n for n in RDD_READS]
+)
+def test_what_an_rdd_was_made_from(driver: Driver, name: str) -> None:
+    """By hand: what was read, and whether that is all: by a job of the RDD's own, and by a statement over it."""
+    landing = Landing(driver)
+    make, expected = RDD_READS[name]
+    rdd = make(driver.spark.sparkContext, landing)
+
+    saved = the(Committed, driver.events_of(lambda _: rdd.map(str).saveAsTextFile(landing.path("saved"))))
+    events = driver.events_of(
+        lambda spark: spark.createDataFrame(rdd.map(lambda row: (str(row),)), "v STRING").write.json(
+            landing.path("out")
+        )
+    )
+    written = the(Committed, events)
+
+    assert sorted(landing.named(saved.inputs)) == sorted("RDD" if each == "?" else each for each in expected)
+    assert sorted(landing.named(written.inputs)) == sorted("LogicalRDD" if each == "?" else each for each in expected)
+    assert saved.outputs[0].made_from == written.outputs[0].made_from == tuple(range(len(expected)))
+    lines = [line for each in (landing.root / "saved").glob("part-*") for line in each.read_text().splitlines()]
+    assert saved.outputs[0].rows == len(lines)
+    lineage = the(JobLineage, events)
+    assert edges(lineage) == ({"v <- LogicalRDD.v"} if "?" in expected else set())
+    assert [gap.detail for gap in of(Gap, events)] == (
+        [] if "?" in expected else ["columns can't be followed through LogicalRDD"]
+    )
+
+
+def test_a_scan_of_a_table_that_has_a_log_stays_opaque(driver: Driver) -> None:
+    """Which version of it was read isn't to be seen in the files: what has no version isn't that table."""
+    landing = Landing(driver)
+    (landing.root / "flat" / "_delta_log").mkdir()
+    rows = driver.spark.read.parquet(landing.path("flat"))
+
+    events = driver.events_of(lambda _: rows.rdd.map(pairs).saveAsTextFile(landing.path("saved")))
+
+    assert landing.named(the(Committed, events).inputs) == ["RDD"]
+
+
+def test_what_a_plan_below_an_rdd_broadcasts_is_not_claimed_to_be_all(driver: Driver) -> None:
+    landing = Landing(driver)
+    read = driver.spark.read.parquet
+    joined = read(landing.path("flat")).join(broadcast(read(landing.path("parted"))), "id")
+
+    events = driver.events_of(lambda _: joined.rdd.map(pairs).saveAsTextFile(landing.path("saved")))
+
+    assert landing.named(the(Committed, events).inputs) == ["flat", "RDD"]
 
 
 def test_a_job_of_a_thread_that_was_born_in_a_statement(driver: Driver) -> None:

@@ -184,6 +184,11 @@ class RddJobRecord(Record):
     format: str | None
     is_fresh: bool
     """Its files weren't there before."""
+    rows: int | None = None
+    sources: FilePaths = field(default_factory=lambda: FilePaths(()))
+    """What the RDD was made from, as far as that shows."""
+    is_whole: bool = False
+    """There are no other sources."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,6 +373,7 @@ def _outside_statement(fields: Mapping[str, Any], origin: Mapping[str, Any]) -> 
     fact: FormatFact = fields["fact"]
     if fact.get("hook") != _HOOK_OF_RDD_JOBS:
         return OutsideCommitRecord(**origin, fact=fact)
+    sources = fact.get("sources", _EMPTY)
     return RddJobRecord(
         started=fact["started"],
         ended=fact["ended"],
@@ -377,6 +383,9 @@ def _outside_statement(fields: Mapping[str, Any], origin: Mapping[str, Any]) -> 
         path=fact.get("path"),
         format=fact.get("format"),
         is_fresh=fact.get("fresh", False),
+        rows=fact.get("rows"),
+        sources=FilePaths.parse(sources),
+        is_whole=sources.get("isWhole", False),
     )
 
 

@@ -77,7 +77,9 @@ class Resolver:
             self._checkpoints.keep(kept, statement, self._context, query, record.rdds)
             return ResolvedStatement(record, statement, known, self._parts(record))
         if known.lineage is not None and record.rdds:
-            known = replace(known, lineage=self._checkpoints.seen_through(known.lineage, record.rdds, known.plan))
+            is_streamed = batch is not None
+            shown = self._checkpoints.seen_through(known.lineage, record.rdds, known.plan, is_streamed=is_streamed)
+            known = replace(known, lineage=shown)
         if record.reads_only and record.checkpoint_columns is not None and record.failure is None:
             kept = CheckpointedRows(record.checkpoint_columns)
             self._checkpoints.keep(kept, statement, self._context, rdds=record.rdds)

@@ -127,10 +127,15 @@ class CheckpointRegistry:
                 return self._kept[rows], [each[rows] for each in found]
         return None
 
-    def seen_through(self, lineage: WriteLineage, rdds: Iterable[RddScan], plan: Plan) -> WriteLineage:
-        """The lineage with what was kept in place of the RDDs that are known; the others stay opaque."""
+    def seen_through(
+        self, lineage: WriteLineage, rdds: Iterable[RddScan], plan: Plan, *, is_streamed: bool = False
+    ) -> WriteLineage:
+        """The lineage with what was kept in place of the RDDs that are known; the others stay as they are. Of the rows
+        of a micro-batch that aren't known, `is_streamed`, the files are no state that was read."""
         for rdd in rdds:
             found = self._find(rdd)
+            if found is not None or is_streamed:
+                lineage = _without_files(lineage, rdd.node)
             if found is None:
                 continue
             kept, places = found
@@ -139,6 +144,17 @@ class CheckpointRegistry:
                 columns.setdefault(plan.attribute(number).name, []).append(place)
             lineage = _replace_rdd(lineage, rdd.node, kept, columns)
         return merge_equal_sources(lineage)
+
+
+def _without_files(lineage: WriteLineage, node: int) -> WriteLineage:
+    """Without the files that are known beside an RDD's unknown part."""
+    own = [n for n, leaf in enumerate(lineage.leaves) if leaf.versions is None and leaf.relation.node == node]
+    if all(lineage.leaves[n].relation.source.opaque is None for n in own):
+        return lineage
+    for place in reversed(own):
+        if lineage.leaves[place].relation.source.opaque is None:
+            lineage = without_leaf(lineage, place)
+    return lineage
 
 
 def _replace_rdd(

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from headwater.events import Event, Format, Gap, Input, Output
+from headwater.events import DatasetId, Event, Format, Gap, Input, Output
 from headwater.events.health import GapReason
 from headwater.events.identity import IdentityError, dataset_of_path
-from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from headwater.listeners.capture.asking import answers_about
 from headwater.listeners.capture.batch.commit_translator import CommitTranslator
 from headwater.listeners.capture.batch.lineage_filter import LineageFilter
@@ -74,24 +74,36 @@ class OutsideStatementTranslator:
 
     def _output(self, record: RddJobRecord) -> Output | None:
         """The files it wrote; none where it wrote something else, or where that couldn't be seen."""
-        if record.path is None:
+        dataset = None if record.path is None else self._dataset(record.path)
+        if dataset is None:
             return None
-        try:
-            dataset = dataset_of_path(record.path, self._context.environment)
-        except IdentityError:
-            return None
+        fmt = _FORMATS.get(record.format or "", Format.OTHER)
         return Output(
             dataset=dataset,
-            format=_FORMATS.get(record.format or "", Format.OTHER),
+            format=fmt,
             commit_kind=CommitKind.APPEND if record.is_fresh else CommitKind.UNKNOWN,
             replaced=OverwriteScope.NOTHING if record.is_fresh else OverwriteScope.UNKNOWN,
-            made_from=(0,),
+            rows=record.rows if fmt is Format.TEXT else None,  # a record of another format may be many rows
         )
+
+    def _inputs(self, record: RddJobRecord) -> tuple[Input, ...]:
+        """The files that the RDD was made from and, where there may be more, the RDD as an opaque input."""
+        datasets = dict.fromkeys(self._dataset(path) for path in record.sources.directories)
+        known = tuple(Input(dataset=each, mode=ReadMode.STATE) for each in datasets if each is not None)
+        return known if record.is_whole and len(known) == len(datasets) else (*known, _RDD_INPUT)
+
+    def _dataset(self, path: str) -> DatasetId | None:
+        try:
+            return dataset_of_path(path, self._context.environment)
+        except IdentityError:
+            return None
 
     def _events_of_job(self, record: RddJobRecord, output: Output | None) -> Iterator[Event]:
         """What is known is reported each time, and that something isn't, once for each place in the code."""
         if output is not None:
-            yield self._commits.outside_statement((output,), (_RDD_INPUT,))
+            inputs = self._inputs(record)
+            made_from = tuple(range(len(inputs)))
+            yield self._commits.outside_statement((output.model_copy(update={"made_from": made_from}),), inputs)
         elif self._is_new(record.site):
             where = "files or a store that wasn't seen" if record.saves else "code that nobody sees into"
             detail = f"{record.site} gives the rows of an RDD to {where}"

@@ -25,14 +25,13 @@ from headwater.listeners.capture.formats.protocol import (
     TableFormat,
     WriteTarget,
 )
-from headwater.listeners.capture.formats.relations import columns_of, v2_name
+from headwater.listeners.capture.formats.relations import RDDS, columns_of, v2_name
 from headwater.listeners.capture.plan.columns import ColumnOrigin, QueryLineage, lineage_of, merge_lineage
 from headwater.listeners.capture.plan.tree import Plan, PlanError, PlanNode
 
 MAX_EDGES: Final = 20_000
 """So many are followed, recorded and encoded within a second. A function over all columns of a wide table makes an edge
 of each pair: that there are more is reported, not which."""
-_RDD: Final = "LogicalRDD"
 _Side = TypeVar("_Side", SourceSchema, SinkSchema)
 
 
@@ -96,12 +95,21 @@ def lineage_of_write(write: StatementWrites, plan: Plan, context: CaptureContext
         for output, (part, each) in enumerate(zip(write.parts, lineages, strict=True))
         for edge in _edges(output, part, each, plan, leaves_of)
     )
-    unknown = tuple(dict.fromkeys(name for each in lineages for name in each.unknown))
+    unknown = tuple(dict.fromkeys((*(name for each in lineages for name in each.unknown), *_known_rdds(leaves, plan))))
     distinct = dict.fromkeys(islice(edges, MAX_EDGES + 1))
     if len(distinct) > MAX_EDGES:
         return WriteLineage(sources, leaves, parts, (), (*unknown, f"more than {MAX_EDGES} pairs of columns"))
     columns = tuple([ColumnLineage(**each._asdict()) for each in distinct])
     return WriteLineage(sources, leaves, parts, columns, unknown)
+
+
+def _known_rdds(leaves: Iterable[SourceLeaf], plan: Plan) -> Iterator[str]:
+    """RDDs in whose place all that they were made from stands: nothing shows which of its columns theirs are."""
+    opaque = {leaf.relation.node for leaf in leaves if leaf.relation.source.opaque is not None}
+    for leaf in leaves:
+        node = plan.nodes[leaf.relation.node]
+        if node.name in RDDS and node.index not in opaque:
+            yield node.name
 
 
 def _index_by_node(leaves: Sequence[SourceLeaf]) -> dict[int, list[int]]:
@@ -225,8 +233,9 @@ def _collect_sources(
         described, fmt = describe_relations(node, plan, context)
         if plan.brief is not None:
             described = _without_columns(described)
-        own = node.index if node.name == _RDD else None
-        leaves.extend(SourceLeaf(each, fmt, sources.place(each.source, own)) for each in (described, *described.also))
+        for each in (described, *described.also):
+            own = node.index if node.name in RDDS and each.source.opaque is not None else None
+            leaves.append(SourceLeaf(each, fmt, sources.place(each.source, own)))
     return sources.all(), tuple(leaves)
 
 

@@ -24,8 +24,11 @@ _SHORT: Final = 100
 """Characters of a type and metadata up to which columns are kept."""
 STREAMS: Final = frozenset({"StreamingRelation", "StreamingRelationV2"})
 """Leaves that are streams, of v1 of sources and of the second."""
+RDDS: Final = frozenset({"LogicalRDD", "ExternalRDD"})
+"""Leaves that are the rows of an RDD."""
 
 __all__ = [
+    "RDDS",
     "STREAMS",
     "columns_from_schema_json",
     "columns_of",

@@ -18,8 +18,8 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * The directories that files are read from: those that a reader was given, or that its pattern meant. A file by itself
- * counts as the directory that it lies in, as it does for Spark's own discovery of partitions.
+ * What files are read from: the directories that a reader was given, or that its pattern meant, or the one file that it
+ * was given by its name. Several files, or those that a pattern meant, count as the directories that they lie in.
  *
  * So many are written one by one; of more only what they have in common, how many there are, the first and the last.
  */
@@ -32,11 +32,14 @@ final class FilePaths {
     /** What a relation of files reads, into an open object. */
     static void write(HadoopFsRelation files, Json json) throws Exception {
         Object leaves = LazyFields.optional(files.location(), "cachedLeafFiles");
+        List roots = PlanWriter.list(files.location().rootPaths());
+        Object asked = ScalaOptions.get(files.options().get("path"));
+        boolean isNamed = roots.size() == 1 && (asked == null || !isPattern((String) asked));
         LinkedHashSet found = new LinkedHashSet();
-        for (Iterator each = PlanWriter.list(files.location().rootPaths()).iterator(); each.hasNext();) {
+        for (Iterator each = roots.iterator(); each.hasNext();) {
             Path path = (Path) each.next();
             boolean isFile = leaves instanceof scala.collection.Map && ((scala.collection.Map) leaves).contains(path);
-            found.add((isFile && path.getParent() != null ? path.getParent() : path).toString());
+            found.add((isFile && !isNamed && path.getParent() != null ? path.getParent() : path).toString());
         }
         write(found, json);
     }
@@ -66,13 +69,13 @@ final class FilePaths {
         write(found, json);
     }
 
-    private static boolean isPattern(String path) {
+    static boolean isPattern(String path) {
         for (int i = 0; i < path.length(); i++) if (WILDCARDS.indexOf(path.charAt(i)) >= 0) return true;
         return false;
     }
 
     /** Of the directories that a pattern means; a pattern whose alternatives differ in depth means those of the files. */
-    private static int depth(Path pattern) {
+    static int depth(Path pattern) {
         for (Path at = pattern; at != null; at = at.getParent())
             if (at.getName().indexOf('{') >= 0 != at.getName().indexOf('}') >= 0) return Integer.MAX_VALUE;
         return pattern.depth();
@@ -98,7 +101,7 @@ final class FilePaths {
         return null;
     }
 
-    private static void write(Collection found, Json json) {
+    static void write(Collection found, Json json) {
         boolean isWhole = found.size() <= MOST;
         Iterator each = (isWhole ? found : roots(found)).iterator();
         json.key("paths").openList();

@@ -27,6 +27,7 @@ import org.apache.spark.sql.catalyst.plans.logical.AlterTableCommand;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.ExternalRDD;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
@@ -256,6 +257,11 @@ public final class PlanWriter {
         }
         if (product instanceof LogicalRDD) {
             rdds.add(product);
+            RddSources.of(((LogicalRDD) product).rdd()).write(json);
+            return;
+        }
+        if (product instanceof ExternalRDD) {
+            RddSources.of(((ExternalRDD) product).rdd()).write(json);
             return;
         }
         String[] names = names(product);

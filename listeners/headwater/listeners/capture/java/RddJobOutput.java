@@ -10,6 +10,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.ActiveJob;
 import org.apache.spark.scheduler.ResultStage;
+import org.apache.spark.scheduler.Stage;
+import org.apache.spark.scheduler.StageInfo;
 
 /**
  * What a job gave an RDD's rows to. A job's end isn't its output's: the files are committed behind it, and the mark that
@@ -24,32 +26,50 @@ final class RddJobOutput implements DeferredFact {
     private final long started;
     private final boolean saves;
     private final Map configured;
+    private Stage stage;
+    private Long rows;
+    private final RddSources sources;
     private long ended;
     private boolean isCommitted;
 
-    RddJobOutput(String site, String tags, long started, boolean saves, Map configured) {
+    /** `stage` is the one that gives the rows away; null where it isn't known. */
+    RddJobOutput(String site, String tags, long started, boolean saves, Stage stage) {
         this.site = site;
         this.tags = tags;
         this.started = started;
         this.saves = saves;
-        this.configured = configured;
+        this.stage = stage;
+        this.configured = stage == null ? null : configured(stage);
+        this.sources = stage == null ? null : RddSources.of(stage.rdd());
     }
 
     /** Whether there is something to tell: Hadoop's committer takes back what a job that failed has written. */
     boolean ended(long time, boolean isDone) {
         ended = time;
+        rows = stage == null ? null : rows(stage.latestInfo());
+        stage = null;
         return isDone || !saves;
     }
 
     /**
-     * What Hadoop's output was configured with, as the function that the job runs holds it; null where it isn't there.
-     * The job may be gone from the scheduler's map, which is another thread's, by the time that we look.
+     * The last stage of a job. The job may be gone from the scheduler's map, which is another thread's, by the time that we
+     * look: null then.
      */
-    static Map of(SparkContext context, int job) {
+    static Stage stageOf(SparkContext context, int job) {
         try {
             Object active = ScalaOptions.get(context.dagScheduler().jobIdToActiveJob().get(Integer.valueOf(job)));
-            if (active == null || !(((ActiveJob) active).finalStage() instanceof ResultStage)) return null;
-            Object function = ((ResultStage) ((ActiveJob) active).finalStage()).func();
+            return active == null ? null : ((ActiveJob) active).finalStage();
+        } catch (Throwable e) {
+            CaughtErrors.log("RddJobOutput.stageOf", e);  // that it saved something unknown is reported
+            return null;
+        }
+    }
+
+    /** What Hadoop's output was configured with, as the function that the stage runs holds it; null where it isn't there. */
+    private static Map configured(Stage stage) {
+        try {
+            if (!(stage instanceof ResultStage)) return null;
+            Object function = ((ResultStage) stage).func();
             Field[] fields = function.getClass().getDeclaredFields();
             for (int i = 0; i < fields.length; i++) {
                 fields[i].setAccessible(true);
@@ -58,7 +78,7 @@ final class RddJobOutput implements DeferredFact {
             }
             return null;
         } catch (Throwable e) {
-            CaughtErrors.log("RddJobOutput.of", e);  // that it saved something unknown is reported
+            CaughtErrors.log("RddJobOutput.configured", e);  // that it saved something unknown is reported
             return null;
         }
     }
@@ -83,11 +103,21 @@ final class RddJobOutput implements DeferredFact {
             if (path != null && isCommitted) {
                 json.entry("path", path).entry("format", ((Class) configured.get("format")).getSimpleName());
                 json.entry("fresh", ((Configuration) configured.get("")).getBoolean("spark.hadoop.validateOutputSpecs", true));
+                if (rows != null) json.entry("rows", rows);
+                json.key("sources").open();
+                sources.write(json);
+                json.close();
             }
         } catch (Throwable e) {
             CaughtErrors.report("RddJobOutput.resolve", e);
         }
         return json.close().toString();
+    }
+
+    /** The rows that the stage wrote; null where it didn't get by with one attempt, and Spark counts each by itself. */
+    private static Long rows(StageInfo last) {
+        return last.attemptNumber() > 0 || last.taskMetrics() == null ? null
+            : Long.valueOf(last.taskMetrics().outputMetrics().recordsWritten());
     }
 
     /** The directory that it wrote files into; null where it wrote elsewhere. */

@@ -9,6 +9,7 @@ import java.util.Properties;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
+import org.apache.spark.scheduler.Stage;
 import org.apache.spark.scheduler.StageInfo;
 
 /**
@@ -52,8 +53,8 @@ final class RddJobs {
             String site = site(last, properties);
             if (site == null || isOwn(properties)) return;
             boolean saves = last.name().startsWith(WRITER);
-            Map configured = saves ? RddJobOutput.of(context, start.jobId()) : null;
-            open.put(Integer.valueOf(start.jobId()), new RddJobOutput(site, properties.getProperty(TAGS), start.time(), saves, configured));
+            Stage giving = saves ? RddJobOutput.stageOf(context, start.jobId()) : null;
+            open.put(Integer.valueOf(start.jobId()), new RddJobOutput(site, properties.getProperty(TAGS), start.time(), saves, giving));
         } catch (Throwable e) {
             CaughtErrors.report("RddJobs.started", e);
         }

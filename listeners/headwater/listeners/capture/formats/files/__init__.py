@@ -18,7 +18,12 @@ from headwater.listeners.capture.formats.files.sinks import (
     hive_target,
     stream_target,
 )
-from headwater.listeners.capture.formats.files.sources import describe_relation, describe_stream, paths_of_batch
+from headwater.listeners.capture.formats.files.sources import (
+    describe_rdd,
+    describe_relation,
+    describe_stream,
+    paths_of_batch,
+)
 from headwater.listeners.capture.formats.files.write_results import write_result
 from headwater.listeners.capture.formats.plugin import LAST, FormatPlugin
 from headwater.listeners.capture.formats.protocol import (
@@ -28,6 +33,7 @@ from headwater.listeners.capture.formats.protocol import (
     WriteResult,
     WriteTarget,
 )
+from headwater.listeners.capture.formats.relations import RDDS
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
 
@@ -48,9 +54,9 @@ class FileFormat:
             return describe_relation(node, plan, context, node.args.get("tableMeta"), None)
         if node.name == "StreamingRelation":
             return describe_stream(node, plan, context)
-        if node.name != "LogicalRelation":
-            return None
-        relation = node.args.get("relation", {})
+        if node.name in RDDS:
+            return describe_rdd(node, plan, context)
+        relation = node.args.get("relation", {}) if node.name == "LogicalRelation" else {}
         if "fileFormat" not in relation:
             return None
         return describe_relation(node, plan, context, node.args.get("catalogTable"), relation)

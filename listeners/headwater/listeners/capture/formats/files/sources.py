@@ -46,6 +46,21 @@ def describe_relation(
     return replace(first, also=tuple(others))
 
 
+def describe_rdd(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
+    """The files that an RDD was made from and, where there may be more, the RDD as an opaque source; None where nothing
+    shows. A function of the user's made its columns: they are none of the files'."""
+    columns = columns_of(plan, node.output)
+    hidden = frozenset(column.name for column in columns)
+    described = SourceRelation(node.index, SourceSchema(dataset=None), hidden=hidden)
+    found = with_paths(described, FilePaths.parse(node.args), context.environment)
+    known = [each for each in found if each.source.dataset is not None]
+    if not known:
+        return None
+    if not node.args.get("isWhole") or len(known) < len(found):
+        known.append(SourceRelation(node.index, SourceSchema(dataset=None, opaque=node.name, columns=columns)))
+    return replace(known[0], also=tuple(known[1:]))
+
+
 def with_paths(described: SourceRelation, paths: FilePaths, environment: Environment) -> tuple[SourceRelation, ...]:
     """The same relation, once for each dataset that these directories are."""
     options = described.source.options
