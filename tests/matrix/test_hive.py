@@ -6,16 +6,18 @@ The truth is by hand: which statement puts which rows where. Locations are what 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headwater.events import Committed, CreateTable, CreateView, DatasetId, Event, Format, Gap, Input, TableName
+from headwater.events.identity.catalogs import Catalog, session_catalog
 from headwater.events.jobs import CommitKind as K
 from headwater.events.jobs import OverwriteScope as X
 from headwater.listeners.capture.driver_listener import exclude_from_capture
+from headwater.listeners.installation.application_environment import read_environment
 from tests.matrix.catalog_lines import lines
 from tests.matrix.harness import HOST, PLAIN, Driver, Extensions, driver_with, edges, of, the
 
@@ -160,6 +162,16 @@ WRITES: dict[str, Write] = {
     ),
     "as select, orc": Write((S, ROWS), "CREATE TABLE c STORED AS ORC AS SELECT * FROM s", "c", K.CREATE, X.ALL, BOTH),
 }
+
+
+def test_derbys_home_is_the_jvms(place: Place) -> None:
+    """A metastore by a relative name is there, and not where the driver was started: two were one, or one was two."""
+    context = place.driver.spark.sparkContext
+    configuration = {key: value for key, value in context.getConf().getAll() if "ConnectionURL" not in key}
+    environment = read_environment(context, configuration, {})
+    metastore = session_catalog("spark_catalog", {}, replace(environment, metastore_database=None))
+    assert isinstance(metastore, Catalog)
+    assert metastore.id.location == f"derby://{HOST}{place.driver.warehouse}/metastore_db"
 
 
 @pytest.mark.sample(6)

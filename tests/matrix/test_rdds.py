@@ -98,6 +98,7 @@ def pairs(row: Any) -> list[str]:
     return [str(row[0]), str(row[1])]
 
 
+WRITABLES = ("org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.Text")
 TEXT_INPUT = "org.apache.hadoop.mapreduce.lib.input.TextInputFormat"
 RDD_READS: dict[str, tuple[Callable[[Any, Landing], Any], list[str]]] = {
     "a directory": (lambda s, p: s.textFile(p.path("text")).map(split), ["text"]),
@@ -138,7 +139,6 @@ RDD_READS: dict[str, tuple[Callable[[Any, Landing], Any], list[str]]] = {
         ["text", "?"],
     ),
 }
-WRITABLES = ("org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.Text")
 
 
 @pytest.mark.sample(6, keep=("a directory", "rows of the driver beside it"))

@@ -47,9 +47,15 @@ def _facet_faults(key: str, facet: dict[str, Any]) -> Iterator[str]:
     expected = document["properties"][key]
     if {"$ref": f"#{fragment}"} not in [expected, *expected.get("anyOf", [])]:
         yield f"{key} names the schema {facet['_schemaURL']}"
-    known = document["$defs"][fragment.rpartition("/")[2]]["allOf"][1]["properties"]
+    known = _at(document, fragment)["allOf"][1]["properties"]
     yield from (f"{key} has no {name}" for name in facet.keys() - known.keys() - {"_producer", "_schemaURL"})
     yield from _faults(facet["_schemaURL"], facet)
+
+
+def _at(document: dict[str, Any], pointer: str) -> dict[str, Any]:
+    for part in pointer.strip("/").split("/"):
+        document = document[part]
+    return document
 
 
 def facets_of(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -138,8 +138,19 @@ class HostedForwarder:
                 if self._stop.is_set():
                     return False
             await asyncio.to_thread(self._bus.begin, group, self._start.partitions, offsets)
-        self._progress.begin(self._bus.name, self._start.name)
+            self._progress.begin(self._bus.name, self._start.name)
+        else:
+            self._report_begun(group)
+            self._progress.begin(self._bus.name, "group")
         return True
+
+    def _report_begun(self, group: str) -> None:
+        """Say that this state is new and the group isn't: else a run that sends nothing again would say nothing."""
+        _LOG.warning(
+            "forwarder %s goes on where its group %s is on %s: its state is new, but with another one it has read this "
+            "bus; to send everything, run it by another name: forwarders.NEW.type = %s",
+            *(self.settings.name, group, self._bus.name, self.settings.config.type),
+        )
 
     async def _forward(self, source: EventSource, *, until_end: bool) -> None:
         with closing(source):

@@ -36,7 +36,7 @@ from headwater.forwarders.api import NoLineage
 from headwater.forwarders.openlineage.mapping import openlineage_events
 from headwater.testing.examples import COMMITTED, EXAMPLES, PARENT, RUN, place
 from headwater.testing.strategies import events
-from tests.openlineage_spec import problems_of
+from tests.openlineage_spec import facets_of, problems_of
 from tests.property.effort import examples
 
 pytestmark = pytest.mark.slow
@@ -93,6 +93,19 @@ def test_each_kind_gives_what_its_golden_file_shows(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_each_message_is_valid(name: str) -> None:
     assert [fault for message in messages(CASES[name]) for fault in problems_of(message)] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_facets_of_our_own_are_custom_ones_for_openlineages_validator(name: str) -> None:
+    """It refuses a facet that no schema of its own knows, unless the facet's schema is named as one of these kinds."""
+    kinds = ("Run", "Job", "Dataset", "InputDataset", "OutputDataset")
+    own = [
+        facet["_schemaURL"]
+        for message in messages(CASES[name])
+        for key, facet in facets_of(message)
+        if key.startswith("headwater_")
+    ]
+    assert [url for url in own if not any(f"defs/{kind}Facet" in url for kind in kinds)] == []
 
 
 def test_every_kind_has_a_case() -> None:

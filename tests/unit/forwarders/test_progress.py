@@ -89,6 +89,24 @@ def test_a_group_that_has_offsets_goes_on_whatever_is_said(bus: GroupedBus, tmp_
     assert forwarded(bus, tmp_path, FROM_END) == [2, 3]
 
 
+def test_a_new_state_of_a_group_that_has_read_all_is_said(
+    bus: GroupedBus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It sends nothing, which looks as if there were nothing to send."""
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+    assert forwarded(bus, tmp_path / "first", FROM_BEGINNING) == [1, 2, 3]
+    assert caplog.messages == []
+
+    assert forwarded(bus, tmp_path / "second", FROM_BEGINNING) == []
+
+    [message] = caplog.messages
+    assert "one goes on where its group headwater-forward-one is on memory:topic" in message
+    assert f"forwarders.NEW.type = {TYPE}" in message
+    assert forwarded(bus, tmp_path / "second", FROM_BEGINNING) == []
+    assert len(caplog.messages) == 1
+
+
 def test_a_bus_that_forgot_the_group_is_read_from_where_it_was(bus: GroupedBus, tmp_path: Path) -> None:
     """Else a forwarder that began at the end would miss what came meanwhile."""
     assert forwarded(bus, tmp_path, FROM_END) == []

@@ -41,6 +41,11 @@ HIVE = replace(SITE, session_catalog="hive")
         (replace(HIVE, metastore_database="jdbc:mysql://u:p@h/hive"), "mysql://h:3306/hive"),
         (replace(HIVE, metastore_database="jdbc:derby:;databaseName=/srv/m;create=true"), "derby://driver-1/srv/m"),
         (HIVE, "derby://driver-1/home/etl/metastore_db"),
+        (replace(HIVE, derby_home="/var/derby/a"), "derby://driver-1/var/derby/a/metastore_db"),
+        (replace(HIVE, derby_home="/var/derby/b"), "derby://driver-1/var/derby/b/metastore_db"),
+        (replace(HIVE, derby_home="derby"), "derby://driver-1/home/etl/derby/metastore_db"),
+        (replace(HIVE, derby_home="/d", metastore_database="jdbc:derby:m;create=true"), "derby://driver-1/d/m"),
+        (replace(HIVE, derby_home="/d", metastore_database="jdbc:derby:/srv/m"), "derby://driver-1/srv/m"),
     ],
 )
 def test_the_session_catalog_is_its_metastore(environment: Environment, location: str) -> None:

@@ -173,7 +173,13 @@ class AtlasNamer:
         return ref.qualified_name.removesuffix(f"@{self.options.namespace}")
 
 
-_SINGLE_FORMAT: Final = {"iceberg": Format.ICEBERG, "paimon": Format.PAIMON, "hudi": Format.HUDI, "hive": Format.HIVE}
+_SINGLE_FORMAT: Final = {
+    "iceberg": Format.ICEBERG,
+    "nessie": Format.ICEBERG,
+    "paimon": Format.PAIMON,
+    "hudi": Format.HUDI,
+    "hive": Format.HIVE,
+}
 """The format of all tables of a catalog, by the identifier of its factory."""
 
 

@@ -58,7 +58,13 @@ _DATABASES: Final = frozenset(
     }
 )
 """The schemes of namespaces of tables behind JDBC: DataHub's platform has the same name."""
-_SINGLE_FORMAT: Final = {"iceberg": Format.ICEBERG, "paimon": Format.PAIMON, "hudi": Format.HUDI, "hive": Format.HIVE}
+_SINGLE_FORMAT: Final = {
+    "iceberg": Format.ICEBERG,
+    "nessie": Format.ICEBERG,
+    "paimon": Format.PAIMON,
+    "hudi": Format.HUDI,
+    "hive": Format.HIVE,
+}
 """The format of all tables of a catalog, by the identifier of its factory."""
 _SESSION_CATALOG: Final = "spark_catalog"
 _QUOTED: Final = re.compile(r"`((?:[^`]|``)*)`")

@@ -18,6 +18,7 @@ from openlineage.client.generated.lifecycle_state_change_dataset import (
 from openlineage.client.generated.output_statistics_output_dataset import OutputStatisticsOutputDatasetFacet
 from openlineage.client.generated.storage_dataset import StorageDatasetFacet
 
+from headwater.events.identity.jdbc.dialects import DIALECTS
 from headwater.events.jobs import CommitKind, DatasetRef, Input, Output, OverwriteScope, RangeStart
 from headwater.events.names import CatalogId
 from headwater.events.scalars import Format
@@ -34,7 +35,8 @@ R = TypeVar("R", bound=DatasetRef)
 
 _FILES: Final = {Format.PARQUET, Format.ORC, Format.AVRO, Format.CSV, Format.JSON, Format.TEXT, Format.XML}
 _NO_STORAGE: Final = {Format.UNKNOWN, Format.OTHER, Format.JDBC, Format.KAFKA, Format.VIEW, Format.BINARY}
-_METADATA_SERVICES: Final = ("hive://", "http://", "https://", "arn:", "unitycatalog://")
+_METADATA_SERVICES: Final = {"hive", "http", "https", "arn", "unitycatalog", *(each.name for each in DIALECTS.values())}
+"""What the address of a catalog begins with that keeps metadata, and no data: a server, or a database."""
 _ADDING: Final = {CommitKind.APPEND, CommitKind.CREATE}
 _SERVICE_AND_WAREHOUSE: Final = ";warehouse="
 
@@ -188,16 +190,25 @@ def _catalog(ref: DatasetRef, catalog: CatalogId | None) -> CatalogDatasetFacet 
     if ref.table is None or catalog is None:
         return None
     service, _, warehouse = catalog.location.partition(_SERVICE_AND_WAREHOUSE)
-    is_service = service.startswith(_METADATA_SERVICES) or bool(warehouse)
+    is_service = service.partition(":")[0] in _METADATA_SERVICES or bool(warehouse)
     return CatalogDatasetFacet(
         framework=ref.format.value.lower() if ref.format.has_versions else catalog.type,
-        type=catalog.type,
+        type=_catalog_type(catalog, is_service=is_service),
         name=ref.table.catalog,
         metadataUri=service if is_service else None,
         warehouseUri=(warehouse or None) if is_service else service,
         source="spark",
         catalogProperties=None,
     )
+
+
+def _catalog_type(catalog: CatalogId, *, is_service: bool) -> str:
+    """Return the implementation. Iceberg's own three differ by what they point at: files, a database or a server."""
+    if catalog.type != "iceberg":
+        return catalog.type
+    if not is_service:
+        return "hadoop"
+    return "rest" if catalog.location.startswith(("http://", "https://")) else "jdbc"
 
 
 def _storage(format_: Format) -> StorageDatasetFacet | None:

@@ -12,10 +12,15 @@ from openlineage.client.generated.base import DatasetFacet, InputDatasetFacet, O
 
 SCHEMA_URI: Final = "urn:headwater:openlineage:facets:1-0-0"
 """The `$id` of the schema."""
+_KINDS: Final = ("RunFacet", "InputDatasetFacet", "OutputDatasetFacet", "DatasetFacet")
+"""The longer ones first."""
 
 
 def _schema_of(name: str) -> str:
-    return f"{SCHEMA_URI}#/$defs/{name}"
+    """Return the schema's address by the kind of facet: OpenLineage's own validator takes a facet that it doesn't know
+    for a custom one where `$defs/RunFacet` is in it, or another kind's name."""
+    kind = next(each for each in _KINDS if name.endswith(each))
+    return f"{SCHEMA_URI}#/$defs/{kind}/$defs/{name}"
 
 
 @attr.define(kw_only=True)

@@ -30,6 +30,9 @@ class Environment:
     """`hive.metastore.uris`."""
     metastore_database: str | None = None
     """`javax.jdo.option.ConnectionURL`, of a metastore inside the driver."""
+    derby_home: str | None = None
+    """`derby.system.home` of the driver's JVM, where Derby looks for databases by relative names; None: the working
+    directory."""
     workspace: str | None = None
     """The Databricks workspace that `dbfs:` belongs to."""
     aws_region: str | None = None
@@ -53,6 +56,7 @@ class Environment:
             warehouse=setting("spark.sql.warehouse.dir", "hive.metastore.warehouse.dir"),
             metastore=setting("hive.metastore.uris"),
             metastore_database=setting("javax.jdo.option.ConnectionURL"),
+            derby_home=setting("derby.system.home"),
             workspace=setting("spark.databricks.workspaceUrl"),
             aws_region=setting("aws.region", "spark.glue.region"),
             aws_account=setting("hive.metastore.glue.catalogid", "spark.glue.accountId"),

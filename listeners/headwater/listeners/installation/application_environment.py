@@ -22,6 +22,8 @@ _HADOOP_KEYS: Final = (
     "aws.region",
 )
 """Keys that Hadoop's own files (core-site.xml, hive-site.xml …) may say."""
+_DERBY_HOME: Final = "derby.system.home"
+"""A property of the JVM: where a metastore in the driver is, if its own address doesn't say it."""
 
 
 def read_environment(context: Any, configuration: Mapping[str, str], names: Mapping[str, str]) -> Environment:
@@ -36,6 +38,7 @@ def _read_hadoop(context: Any) -> dict[str, str]:
     try:
         hadoop = context._jsc.hadoopConfiguration()
         said = {key: hadoop.get(key) for key in _HADOOP_KEYS}
+        said[_DERBY_HOME] = context._jvm.java.lang.System.getProperty(_DERBY_HOME)
     except Exception as e:  # noqa: BLE001 - py4j raises what it likes
         _LOG.debug("Hadoop's configuration can't be read: %s", e)
         return {}

@@ -25,7 +25,7 @@ def session_catalog(_name: str, options: Mapping[str, str], environment: Environ
     if environment.session_catalog == "hive" or options.get("hive.metastore.uris"):
         if environment.metastore or environment.metastore_database or options.get("hive.metastore.uris"):
             return hive_catalog(_name, options, environment)
-        if environment.working_directory is None:
+        if environment.working_directory is None and environment.derby_home is None:
             return Unknown(
                 reason="the metastore isn't known: set hive.metastore.uris or javax.jdo.option.ConnectionURL"
             )

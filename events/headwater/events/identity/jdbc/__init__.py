@@ -114,7 +114,9 @@ def _table(database: JdbcDatabase, parts: Sequence[str]) -> JdbcTable | Unknown:
 def _namespace(address: Address, environment: Environment) -> str:
     scheme = address.dialect.name
     if address.file is not None:
-        file = dataset_of_path(address.file, replace(environment, default_filesystem="file:///"))
+        home = environment.derby_home if scheme == "derby" else None
+        path = f"{home}/{address.file}" if home and not address.file.startswith("/") else address.file
+        file = dataset_of_path(path, replace(environment, default_filesystem="file:///"))
         return f"{scheme}{file.namespace.removeprefix('file')}{file.name}"
     if address.service is not None:
         return f"{scheme}://{address.service}" if address.service else scheme

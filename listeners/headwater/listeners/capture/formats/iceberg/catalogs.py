@@ -58,7 +58,7 @@ def _rest_catalog(_name: str, options: Mapping[str, str], environment: Environme
 def _nessie(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
     """One version store; `ref` is a branch in it, `warehouse` only where new tables go, `/api/v2` how it is asked."""
     uri = _NESSIE_API.sub("", service_of(options.get("uri"), environment, "option uri of a Nessie catalog"))
-    return Catalog(id=physical("iceberg", uri), names=uri)
+    return Catalog(id=physical("nessie", uri), names=uri)
 
 
 def _jdbc(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
