@@ -109,6 +109,7 @@ TREE: Final = Group(
                 "late": Leaf("table:show_late", "show why a table is late"),
                 "history": Leaf("table:history", "show what was done to a table, or what changed between snapshots"),
                 "checkpoint": Leaf("table:checkpoint", "show which checkpoint and batch made a snapshot"),
+                "diff": Leaf("table_diff:diff", "compare two versions of a table row by row"),
                 "names": Leaf("table:names", "show the names and generations of a table"),
                 "unify": Leaf("lineage.deletion:unify", "say that several datasets are one"),
             },

@@ -181,26 +181,30 @@ def _give(plan: ValidationPlan, outcome: ValidationOutcome, given: Namespace, ou
     inputs = [(each.table, each.snapshot) for each in plan.inputs if each.is_recorded]
     output.table("inputs", ("table", "snapshot"), inputs, "What the job reads")
     if found is not None:
-        _give_comparison(found, output)
+        give_comparison(found, output)
 
 
-def _give_comparison(found: ResultComparison, output: CommandOutput) -> None:
+def give_comparison(
+    found: ResultComparison, output: CommandOutput, sides: tuple[str, str] = ("recorded", "result")
+) -> None:
+    """Give what was compared, by what the two sides are called."""
     from headwater.versions.validation.rendering import column_note, values_text  # noqa: PLC0415
 
+    one, other = sides
     rows: dict[str, object] = {
-        "recorded": found.recorded_rows,
-        "result": found.result_rows,
+        one: found.recorded_rows,
+        other: found.result_rows,
         "equal": found.equal,
-        "only recorded": found.only_recorded,
-        "only in the result": found.only_result,
+        f"only {one}": found.only_recorded,
+        f"only in the {other}": found.only_result,
         "different": "not known without a key" if found.different is None else found.different,
     }
     if found.repeated_keys:
         rows["keys with several rows"] = found.repeated_keys
     output.record("rows", rows, f"Rows, by {', '.join(found.key)}" if found.key else "Rows, as multisets")
     notes = [(each.name, each.different, column_note(each)) for each in found.columns]
-    notes += [(each, None, "missing in the result") for each in found.missing_in_result]
-    notes += [(each, None, "only in the result") for each in found.missing_in_recorded]
+    notes += [(each, None, f"missing in the {other}") for each in found.missing_in_result]
+    notes += [(each, None, f"only in the {other}") for each in found.missing_in_recorded]
     notes += [(each, None, "ignored") for each in found.ignored]
     said = [each for each in notes if each[1] or each[2]]
     output.table("columns", ("column", "different", "note"), said, "Columns that differ, or are left out")
@@ -212,10 +216,10 @@ def _give_comparison(found: ResultComparison, output: CommandOutput) -> None:
             for each in found.samples_different
             for name, (here, there) in each.columns.items()
         ]
-        output.table("different", ("key", "column", "recorded", "result"), samples, "Different, for example")
+        output.table("different", ("key", "column", one, other), samples, "Different, for example")
     for name, title, several in (
-        ("only recorded", "Only recorded, for example", found.samples_only_recorded),
-        ("only in the result", "Only in the result, for example", found.samples_only_result),
+        (f"only {one}", f"Only {one}, for example", found.samples_only_recorded),
+        (f"only in the {other}", f"Only in the {other}, for example", found.samples_only_result),
     ):
         if several:
             texts = [(each.count, values_text(each.values)) for each in several]

@@ -23,17 +23,21 @@ from headwater.cli.doctor import installation, spool
 from headwater.cli.doctor.class_files import Jars
 from headwater.cli.doctor.listeners import check_listener
 from headwater.cli.exits import Exit
-from headwater.events import Closed, Event, Heartbeat
+from headwater.events import CatalogOptionsDeclared, Closed, Event, Heartbeat
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.journal.filesystem import FileSystem, FileSystemKind
+from headwater.lineage.mapping import map_event
+from headwater.lineage.store import open_store
 from headwater.listeners.bus.listener_creation import ListenerSpec
 from headwater.listeners.bus.shipper import start
 from headwater.listeners.capture.reflection import parse_reflection
 from headwater.publishers import checks
 from headwater.spi import CheckResult, Diagnosable, Listener, ListenerContext
+from headwater.testing.examples import CONTEXT
 from headwater.testing.memory import MemoryListener
 from tests.unit.bus.kit import bus_of
+from tests.unit.lineage.scripted_producer import ScriptedProducer
 from tests.waiting import until
 
 Doctor = Callable[..., tuple[int, list[dict[str, Any]]]]
@@ -399,6 +403,24 @@ class Refusing:
 
 
 @pytest.mark.slow
+def test_a_catalog_that_was_declared_otherwise_first(examine: Doctor, tmp_path: Path) -> None:
+    """Its options are immutable, and only the store knows who was first."""
+    url = f"jdbc:sqlite:{tmp_path / 'lineage.db'}"
+    producer = ScriptedProducer(1, "etl")
+    producer.emit(0, CatalogOptionsDeclared, context=CONTEXT, data_lineage=False)
+    with open_store(url) as store:
+        store.merge(row for event in producer.events for row in map_event(event))
+    switch = f"spark.sql.catalog.{CONTEXT.name}.data-lineage"
+    where = {"listeners": "jdbc", "jdbc_url": url}
+    code, findings = examine("--conf", f"{switch}=true", **where)
+    found = of(findings, "catalogs")
+    assert (code, found["status"]) == (Exit.CONFIGURATION, "error")
+    assert found["message"].endswith("is true here, and false was declared first, which holds")
+    assert found["advice"].startswith(f"{switch}=false")
+    code, findings = examine("--conf", f"{switch}=false", **where)
+    assert [each for each in findings if each["step"] == "catalogs"] == []
+
+
 def test_an_examination_that_hangs_is_given_up() -> None:
     wanted = ListenerSpec("hung", f"hung={__name__}:Hung", "spark.headwater.listeners")
     began = time.monotonic()

@@ -128,6 +128,7 @@ NOT_ASKED: Mapping[str, str] = {
     "pipeline run": "needs Spark; counts events",
     "run": "what is printed is the script's own",
     "validate": "needs Spark; its answer goes through the same output",
+    "table diff": "needs Spark; its answer goes through the same output",
     "version": "prints a number",
 }
 PRINTS = {

@@ -227,6 +227,7 @@ NO_DOCUMENT = {
     ("version", "align"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "list"): "it needs a group: test_cli_data_versions.py",
     ("validate",): "it needs a job: test_cli_validate.py",
+    ("table", "diff"): "it needs Spark: tests/matrix/test_validate_streams.py",
     ("pipeline", "run"): "it needs Spark: tests/integration/test_spark_pipeline.py",
     ("lake", "compact"): "it needs Spark: tests/integration/test_lake_store.py",
     ("lake", "expire"): "it needs Spark: tests/integration/test_lake_store.py",

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from headwater.events import (
     AlterTable,
+    CatalogOptionsDeclared,
     Closed,
     Committed,
     CreateTable,
@@ -22,6 +23,7 @@ from headwater.events import (
     LineageDeleted,
     Output,
     Table,
+    TableName,
 )
 from headwater.events.changes import SetProperty
 from headwater.events.envelope import EventPart
@@ -318,3 +320,44 @@ def batched(batch: int, *ranges: tuple[int | None, int]) -> dict[str, object]:
         for since, until in ranges
     )
     return {"barrier": 1000 + batch, "batch_id": batch, "inputs": inputs}
+
+
+class TestCatalogOptions:
+    """Two drivers declare one catalog otherwise: neither can know that, so only the store can tell."""
+
+    @staticmethod
+    def declare(minute: float, number: int, *, data: bool, table: bool = True) -> ScriptedProducer:
+        producer = ScriptedProducer(number, f"app-{number}")
+        producer.emit(minute, CatalogOptionsDeclared, context=CONTEXT, data_lineage=data, table_lineage=table)
+        producer.emit(minute, Committed, barrier=number, outputs=(Output(**place("orders"), snapshot=number),))
+        producer.emit(minute, Closed)
+        return producer
+
+    def test_the_first_declaration_holds_whichever_came_first(self, connection: Connection) -> None:
+        for each in (self.declare(5, 2, data=True), self.declare(1, 1, data=False), self.declare(6, 3, data=True)):
+            store(connection, each)
+        (gap,) = missing(connection, 20)
+        assert (gap.cause, gap.reason) == (GapCause.OPTION, "CATALOG_OPTION")
+        assert (gap.since, gap.until) == (at(5), at(6))
+        assert gap.detail == (
+            f"catalog {CONTEXT.name}: a driver has data-lineage=true, and false was declared first, which holds"
+        )
+
+    def test_it_concerns_the_tables_and_jobs_of_that_catalog(self, connection: Connection) -> None:
+        for each in (self.declare(1, 1, data=True), self.declare(5, 2, data=False)):
+            store(connection, each)
+        other = ScriptedProducer(9, "other")
+        elsewhere = {"dataset": dataset("x"), "table": TableName(catalog="elsewhere", database="db", table="x")}
+        other.emit(6, Committed, barrier=9, outputs=(Output(**elsewhere, snapshot=1),))
+        other.emit(6, Closed)
+        store(connection, other)
+        assert len(missing(connection, 20, datasets=[dataset_hash(dataset("orders"))])) == 1
+        assert missing(connection, 20, datasets=[dataset_hash(dataset("x"))]) == []
+        assert len(missing(connection, 20, job=JobName(name="app-1"))) == 1
+        assert missing(connection, 20, job=JobName(name="other")) == []
+        assert missing(connection, 20, until=at(4)) == []
+
+    def test_drivers_that_agree_make_no_gap(self, connection: Connection) -> None:
+        for each in (self.declare(1, 1, data=False), self.declare(5, 2, data=False)):
+            store(connection, each)
+        assert missing(connection, 20) == []

@@ -7,21 +7,24 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, inspect
 from sqlalchemy.exc import OperationalError
 
 from headwater.errors import ConfigurationError
 from headwater.events import CatalogId, Committed, Event, JobName, LineageDeleted
 from headwater.events.administration import LineageScope
+from headwater.events.base import StringMap
 from headwater.lineage.api import DataLineage, TableLineage
 from headwater.lineage.bulk import merge_rows
 from headwater.lineage.mapping import map_event
 from headwater.lineage.meta import DatabaseLineageMeta, MemoryLineageMeta
 from headwater.lineage.sql import METADATA, create_views
 from headwater.lineage.sql.pip5_views import VIEWS
+from headwater.lineage.store import open_store
 from tests import pip5_story
 from tests.integration.view_places import fill, rows_of
 
@@ -96,9 +99,60 @@ def test_a_second_catalog_in_a_file_is_refused(engine: Engine) -> None:
 
 
 def test_what_is_not_clear_is_an_error(engine: Engine) -> None:
+    """As long as nobody updates the views: a store does, with each catalog that it learns of."""
     fill(engine, pip5_story.events(), ("paimon", None))
     with engine.connect() as connection, pytest.raises(OperationalError, match="record one of: catalog1,catalog2"):
         rows_of(connection, "sink_snapshot_lineage")
+
+
+def of_catalog(connection: Connection, view: str) -> dict[str, set[tuple[Any, ...]]]:
+    found: dict[str, set[tuple[Any, ...]]] = {}
+    for *row, catalog in rows_of(connection, view):
+        found.setdefault(catalog, set()).add(tuple(row))
+    return found
+
+
+def test_with_several_catalogs_each_has_views_and_those_of_all_have_a_column(tmp_path: Path) -> None:
+    """The views failed with an error about JSON, or two tables of one name were one."""
+    events = pip5_story.events()
+    with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+        for event in events:
+            store.merge(map_event(event))
+        with store.engine.connect() as connection:
+            for view in VIEWS:
+                rows = {catalog: pip5_story.ROWS[catalog][view] for catalog in pip5_story.CATALOGS}
+                assert of_catalog(connection, view) == {catalog: found for catalog, found in rows.items() if found}
+                for catalog, expected in rows.items():
+                    assert set(rows_of(connection, f"{view}_{catalog}")) == expected
+
+
+def test_two_warehouses_of_one_name_are_told_apart_by_what_they_are(tmp_path: Path) -> None:
+    """A view from when the name was clear would show the rows of another catalog."""
+    other = CatalogId(type="paimon", location="file://host/warehouse3")
+    story = pip5_story.Story()
+    story.events += pip5_story.events()
+    story.options("catalog1", other, options=StringMap({"comment": "another"}))
+    with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+        for event in story.events:
+            store.merge(map_event(event))
+        with store.engine.connect() as connection:
+            found = of_catalog(connection, "catalog_options")
+            views = set(inspect(connection).get_view_names())
+    assert set(found) == {"catalog2", "paimon:file://host/warehouse1", "paimon:file://host/warehouse3"}
+    assert ("comment", "another") in found["paimon:file://host/warehouse3"]
+    assert "catalog_options_catalog1" not in views
+    assert "catalog_options_paimon:file://host/warehouse1" in views
+
+
+def test_a_catalog_that_somebody_names_is_the_only_one(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+        for event in pip5_story.events():
+            store.merge(map_event(event))
+        with store.engine.begin() as connection:
+            create_views(connection, catalog="catalog2")
+        with store.engine.connect() as connection:
+            assert set(rows_of(connection, "sink_job_lineage")) == pip5_story.ROWS["catalog2"]["sink_job_lineage"]
+            assert not any(each.endswith("_catalog1") for each in inspect(connection).get_view_names())
 
 
 def test_without_any_catalog_everything_is_shown(engine: Engine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import Connection
@@ -10,15 +11,15 @@ from sqlalchemy import Connection
 from headwater.errors import ConfigurationError
 from headwater.events import CreateTable, Table, TableName
 from headwater.events.administration import LineageDeleted
-from headwater.events.jobs import CommitKind, Input, OverwriteScope, RangeStart, ReadMode
-from headwater.events.names import DatasetId
+from headwater.events.jobs import CommitKind, Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
+from headwater.events.names import DatasetId, JobName
 from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
 from headwater.testing.examples import CONTEXT
 from headwater.versions.validation.model import ComparedRows, ResultStart, ValidationPlan
 from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.planning import plan_validation
-from tests.unit.lineage.scripted_producer import at, dataset, store
+from tests.unit.lineage.scripted_producer import at, dataset, place, store
 from tests.unit.lineage.stories import StoryProducer
 
 named = TableName(catalog="lake", database="db", table="b")
@@ -323,3 +324,42 @@ def test_a_compaction_of_the_job_hides_no_other_job(connection: Connection) -> N
     assert "between its snapshots 10 and 13" in problems(connection, "b@13")
     assert "between its snapshots 2 and 4" in problems(connection, "x@4")
     assert "between its snapshots 8" not in problems(connection, "b@13")
+
+
+def read(table: str, snapshot: int, since: Any) -> Input:
+    return Input(**place(table, format=Format.PAIMON), mode=ReadMode.CHANGES, snapshot=snapshot, since=since)
+
+
+def stream_of_words(first_since: int | None) -> StoryProducer:
+    """A stream of two sources, of which the second had nothing new in its last batches, and a stranger's stream."""
+    story = StoryProducer()
+    began = first_since and {"snapshot": first_since}
+    reads = (
+        [read("words", 3, began), read("dictionary", 7, None)],
+        [read("words", 5, {"snapshot": 3})],
+        [read("words", 6, {"snapshot": 5})],
+    )
+    for batch, inputs in enumerate(reads):
+        made = {"snapshot": 6 + batch, "parent": 5 + batch, "replaced": ALL, "commit_kind": CommitKind.OVERWRITE}
+        outputs = (Output(**place("b", format=Format.PAIMON), **made),)
+        stream = {"incarnation": UUID(int=9), "batch_id": batch, "job": JobName(name="count")}
+        story.emit(batch, Committed, barrier=batch, inputs=tuple(inputs), outputs=outputs, **stream)
+    other = {"incarnation": UUID(int=8), "batch_id": 0, "job": JobName(name="other")}
+    later = read("words", 99, {"snapshot": 6})
+    story.emit(4, Committed, barrier=0, inputs=(later,), outputs=(Output(**place("c"), snapshot=1),), **other)
+    return story
+
+
+def test_a_streams_snapshot_is_made_again_from_its_sources_as_far_as_it_had_read(connection: Connection) -> None:
+    """PIP-5's own example: snapshot 5 of the words made snapshot 7 of the counts, by whatever batches."""
+    store(connection, stream_of_words(None))
+    plan = plan_validation(connection, "b@7")
+    assert pins(plan) == {"lake.sales.words": "5", "lake.sales.dictionary": "7"}
+    assert (plan.sink.start, plan.rows, len(plan.outputs)) == (ResultStart.EMPTY, ComparedRows.ALL, 1)
+    assert plan.notes == ("a stream made it: the job is run as one batch, and all rows are compared",)
+    assert plan.job == "count"
+
+
+def test_a_stream_that_began_later_is_said(connection: Connection) -> None:
+    store(connection, stream_of_words(2))
+    assert "the stream began behind the first snapshot of a source" in plan_validation(connection, "b@7").notes[0]

@@ -13,10 +13,12 @@ import logging
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
 from headwater.cli.commands import command
+from headwater.cli.doctor.catalog_options import check_catalog_options
 from headwater.cli.doctor.configuration import (
     CONFIGURATION,
     DriverConfiguration,
@@ -67,7 +69,7 @@ def doctor(given: Namespace, output: CommandOutput) -> int:
 
 
 def _chapters(given: DriverConfiguration, only: frozenset[str]) -> Iterator[CheckGroup]:
-    yield CONFIGURATION, check_configuration(given, only)
+    yield CONFIGURATION, chain(check_configuration(given, only), check_catalog_options(given.conf))
     yield "installation", check_installation(given.conf)
     yield "spool", check_spool(given.settings)
     for wanted in listeners_of(given.settings):

@@ -29,8 +29,9 @@ from headwater.lineage.bulk.packing import KindRows, execute_many, group_by_kind
 from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.rows import Row
 from headwater.lineage.rows.copy_format import CopyRows
-from headwater.lineage.rows.tables import TOMBSTONE
+from headwater.lineage.rows.tables import CATALOG, CATALOG_NAME, TOMBSTONE
 from headwater.lineage.sql.errors import StoreDataError, translate_errors
+from headwater.lineage.sql.pip5_views import follow_catalogs
 from headwater.lineage.sql.upsert import MYSQL
 
 
@@ -41,12 +42,23 @@ class DatabaseBulkMeta:
         """`where` is what error messages call the database."""
         self._engine = engine
         self._transactions = Transactions(engine, where)
+        self._catalogs: set[bytes] = set()
+        """Rows of catalogs that were merged: the views depend on which catalogs there are."""
 
     def merge(self, work: WriteBatch) -> MergeResult:
-        (rows, number), retries = self._transactions.run(lambda connection: _write_batch(connection, work))
+        (rows, number), retries = self._transactions.run(lambda connection: self._write(connection, work))
         if work.mark is not None:
             work.mark.acknowledge(number)
         return MergeResult(rows, (), retries)
+
+    def _write(self, connection: Connection, work: WriteBatch) -> tuple[int, int]:
+        """Write a batch, and update the views where it brings a catalog that this object hasn't seen."""
+        written = _write_batch(connection, work)
+        catalogs = {row.id for row in work.rows if row.kind in _OF_CATALOGS} - self._catalogs
+        if catalogs:
+            follow_catalogs(connection)
+            self._catalogs |= catalogs
+        return written
 
     def merge_events(self, events: Sequence[EventRows], work: WriteBatch = EMPTY_BATCH) -> MergeResult:
         try:
@@ -144,6 +156,7 @@ def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
     return rows, number
 
 
+_OF_CATALOGS: Final = (CATALOG, CATALOG_NAME)
 _WAYS: Final[dict[str, Callable[[Connection, KindRows], None]]] = {
     "postgresql": postgres.merge,
     "sqlite": execute_many,

@@ -18,6 +18,7 @@ from headwater.lineage.bulk.positions import bus_stored_until
 from headwater.lineage.mapping.row_builder import RECONCILED_FAMILY
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_of_argument
 from headwater.lineage.questions.gaps.model import GapFilter, PossibleGap, time_of
+from headwater.lineage.questions.gaps.options import find_contradicting_options
 from headwater.lineage.questions.gaps.reported import find_reported_gaps
 from headwater.lineage.questions.gaps.sequences import find_pending_gaps, find_sequence_gaps
 from headwater.lineage.questions.gaps.silence import find_missing_parts, find_silent_producers, silence_limit
@@ -87,6 +88,7 @@ def _all(connection: Connection, filters: GapFilter) -> Generator[PossibleGap, N
         find_missing_parts,
         find_stream_breaks,
         find_unknown_parents,
+        find_contradicting_options,
     ):
         yield from question(connection, filters)
 

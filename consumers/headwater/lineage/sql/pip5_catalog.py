@@ -58,6 +58,26 @@ def catalog_ids(connection: Connection, catalog: str) -> set[bytes]:
     return {bytes(each) for each in connection.scalars(select(place.c.id).where(is_it))}
 
 
+def list_catalogs(connection: Connection) -> dict[str, str]:
+    """Return the identities of the store's catalogs by what a reader calls them: their name, if it is only theirs."""
+    place, name = table_of(t.CATALOG), table_of(t.CATALOG_NAME)
+    joined = select(name.c.name, place.c.type, place.c.location).join_from(name, place, name.c.catalog_id == place.c.id)
+    names: dict[str, set[str]] = {}
+    identities: dict[str, str] = {}
+    for called, kind, location in sorted(connection.execute(joined).all(), reverse=True):
+        names.setdefault(called, set()).add(f"{kind}:{location}")
+        identities[f"{kind}:{location}"] = called
+    return {
+        called if len(names[called]) == 1 else identity: identity for identity, called in sorted(identities.items())
+    }
+
+
+def is_recorded(connection: Connection, database: str) -> bool:
+    """Return whether somebody has said which catalog the views show."""
+    recorded = select(PIP5_DATABASES.c.catalog).where(PIP5_DATABASES.c.name == database)
+    return connection.execute(recorded).scalar() is not None
+
+
 def is_in_catalog(row: Any, names: FromClause) -> ColumnElement[bool]:
     """Return a condition: the row's table belongs to the shown catalog."""
     called = or_(names.c.name.is_(None), names.c.name == row.catalog)
@@ -83,11 +103,12 @@ def in_view(view: str) -> FromClause:
     return table(view, column("name"), column("catalog_id"), column("prefix")).alias()
 
 
-def select_shown_names(database: str, dialect: str) -> ReturnsRows:
-    """Select name, catalog_id, prefix: the names of the shown catalog. NULL as a name matches any name. A prefix is set
-    where other catalogs have had the same name."""
+def select_shown_names(database: str, dialect: str, catalog: str | None = None) -> ReturnsRows:
+    """Select name, catalog_id, prefix: the names of the shown catalog, the recorded one unless `catalog` names it. NULL
+    as a name matches any name. A prefix is set where other catalogs have had the same name."""
     place, name, known = table_of(t.CATALOG), table_of(t.CATALOG_NAME), _count_catalogs()
-    requested = select(PIP5_DATABASES.c.catalog).where(PIP5_DATABASES.c.name == database).scalar_subquery()
+    recorded = select(PIP5_DATABASES.c.catalog).where(PIP5_DATABASES.c.name == database).scalar_subquery()
+    requested: ColumnElement[Any] = recorded if catalog is None else literal(catalog)
     meant = _is_meant(place.c, requested)
     number = select(func.count()).select_from(place).where(meant).scalar_subquery()
     several = or_(number > 1, and_(requested.is_(None), known > 1))

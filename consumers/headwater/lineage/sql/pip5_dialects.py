@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from sqlalchemy import (
@@ -66,6 +67,11 @@ class Pip5Dialect(ABC):
     def called(self) -> str:
         return f"database {self.database}"
 
+    @cached_property
+    def catalogs(self) -> Mapping[str, Pip5Dialect]:
+        """Where one reader sees several catalogs, the place of each one's views, by its name; else nothing."""
+        return {}
+
     @property
     @abstractmethod
     def names(self) -> FromClause:
@@ -126,6 +132,10 @@ class Pip5Dialect(ABC):
         """Return a condition that fails with an error if it is unclear which catalog is meant, even if there is no row
         to show."""
         return true()
+
+    def outdated(self, names: Sequence[str]) -> Iterator[str]:  # noqa: ARG002 - a place of many catalogs has some
+        """Yield the statements that remove views which aren't called so, from when other catalogs were known."""
+        yield from ()
 
     def view(self, name: str, selected: str) -> Iterator[str]:
         yield f"CREATE OR REPLACE VIEW {self._quote(self.database)}.{self._quote(name)} AS {selected}"
@@ -264,8 +274,26 @@ class SQLitePip5Dialect(Pip5Dialect):
 
     remedy = "store file"
 
-    def __init__(self, connection: Connection, _: str) -> None:
+    def __init__(self, connection: Connection, _: str, catalog: str | None = None, number: int = 0) -> None:
+        """`catalog` is the identity of the only catalog that is shown, and `number` tells its helper from others."""
         super().__init__(connection, "main")
+        self._catalog = catalog
+        self._helper = f"{NAMES}_{number}" if catalog is not None else NAMES
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        return (*super().kind, self._helper)
+
+    @cached_property
+    def catalogs(self) -> Mapping[str, Pip5Dialect]:
+        """SQLite has no settings and no schemas: with several catalogs each has views of its own."""
+        if self._catalog is not None or pip5_catalog.is_recorded(self._connection, self.database):
+            return {}
+        found = pip5_catalog.list_catalogs(self._connection)
+        several = enumerate(found.items(), 1) if len(found) > 1 else ()
+        return {
+            called: SQLitePip5Dialect(self._connection, "", identity, number) for number, (called, identity) in several
+        }
 
     @property
     def called(self) -> str:
@@ -273,15 +301,15 @@ class SQLitePip5Dialect(Pip5Dialect):
 
     @property
     def names(self) -> FromClause:
-        return pip5_catalog.in_view(NAMES)
+        return pip5_catalog.in_view(self._helper)
 
     def home(self) -> Iterator[str]:
         yield from ()
 
     def before(self) -> Iterator[str]:
-        yield f"DROP VIEW IF EXISTS {NAMES}"
-        names = self.text(pip5_catalog.select_shown_names(self.database, "sqlite"))
-        yield f"CREATE VIEW {NAMES} (name, catalog_id, prefix) AS {names}"
+        yield f"DROP VIEW IF EXISTS {self._helper}"
+        names = self.text(pip5_catalog.select_shown_names(self.database, "sqlite", self._catalog))
+        yield f"CREATE VIEW {self._helper} (name, catalog_id, prefix) AS {names}"
 
     def client_column(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         """SQLite has no timestamp type: show times as its own functions write them."""
@@ -296,6 +324,11 @@ class SQLitePip5Dialect(Pip5Dialect):
     def unwritable(self, selected: Select[Any]) -> Select[Any]:
         """Views are read-only in SQLite anyway."""
         return selected
+
+    def outdated(self, names: Sequence[str]) -> Iterator[str]:
+        """A helper of such a view may show another catalog now."""
+        begins = tuple(f"{name}_" for name in (*names, NAMES))
+        yield from (f"DROP VIEW {self._quote(each)}" for each in self.views() if each.startswith(begins))
 
     def view(self, name: str, selected: str) -> Iterator[str]:
         yield f"DROP VIEW IF EXISTS {self._quote(name)}"

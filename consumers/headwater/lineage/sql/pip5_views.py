@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, insert, literal, select, table, text, update
 
 from headwater.errors import ConfigurationError
 from headwater.lineage.mapping.commits import SINK, SOURCE
@@ -50,7 +50,7 @@ def create_views(connection: Connection, database: str = DATABASE, catalog: str 
         definition = _definition(statements)
         if recorded == definition and set(VIEWS) <= place.views():
             return
-        for statement in (*place.home(), *place.indexes(), *statements):
+        for statement in (*place.home(), *place.indexes(), *place.outdated(VIEWS), *statements):
             connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
         connection.execute(
             update(PIP5_DATABASES).where(PIP5_DATABASES.c.name == place.database).values(definition=definition)
@@ -70,13 +70,42 @@ def _definition(statements: Sequence[str]) -> str:
     return blake2b("\n".join(statements).encode(), digest_size=16).hexdigest()
 
 
+def follow_catalogs(connection: Connection) -> None:
+    """Update the views after the store learned of a catalog, where their definition depends on which there are."""
+    if connection.dialect.name == "sqlite":
+        names = set(connection.scalars(select(PIP5_DATABASES.c.name)))
+        if pip5_dialect_of(connection, DATABASE).database in names:
+            create_views(connection)
+
+
 def _statements(place: Pip5Dialect) -> Iterator[str]:
+    if place.catalogs:
+        yield from _statements_of_several(place)
+        return
     yield from place.before()
+    for view, selected in _selected_texts(place).items():
+        yield from place.view(view, selected)
+
+
+def _statements_of_several(place: Pip5Dialect) -> Iterator[str]:
+    """Yield a view of each catalog, `sink_job_lineage_lake`, and one of all with a column that tells them apart."""
+    parts: dict[str, list[str]] = {view: [] for view in VIEWS}
+    for called, own in place.catalogs.items():
+        yield from own.before()
+        for view, selected in _selected_texts(own).items():
+            yield from own.view(f"{view}_{called}", selected)
+            parts[view].append(
+                place.text(select(text("*"), literal(called).label("catalog")).select_from(table(f"{view}_{called}")))
+            )
+    for view, selects in parts.items():
+        yield from place.view(view, " UNION ALL ".join(selects))
+
+
+def _selected_texts(place: Pip5Dialect) -> dict[str, str]:
     texts = _texts.get(place.kind)
     if texts is None:
         texts = _texts[place.kind] = {view: place.text(selected) for view, selected in _selects(place).items()}
-    for view, selected in texts.items():
-        yield from place.view(view, selected)
+    return texts
 
 
 def _selects(place: Pip5Dialect) -> dict[str, Select[Any]]:

@@ -21,10 +21,11 @@ from headwater.lineage.questions.traversal.context import Basis, TraversalContex
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
 from headwater.versions.validation.job_commits import MOST_COMMITS, JobCommits
-from headwater.versions.validation.model import ValidationPlan
+from headwater.versions.validation.model import ComparedRows, ValidationPlan
 from headwater.versions.validation.obstacles import ValidationObstacles
 from headwater.versions.validation.pinned_inputs import InputPlanner
 from headwater.versions.validation.redirected_outputs import OutputPlanner
+from headwater.versions.validation.stream_commits import as_one_statement, as_whole_result
 
 _HOLES: Final = frozenset({GapCause.MISSING_SEQUENCE, GapCause.PARTS})
 
@@ -40,6 +41,8 @@ def plan_validation(
 ) -> ValidationPlan:
     """Return how the job is run again that made a snapshot, `"lake.dws.daily@8"`.
 
+    A snapshot of a stream is made again by a batch job, whose result is compared as a whole.
+
     `pins` names versions of tables that lineage doesn't know, and `allowed` tables and paths that are read as they are
     now. With `anyway` gaps in lineage and inputs that Spark doesn't show become notes. With `copies` each result begins
     with what was there, also where the job has only added rows, or replaced all. An UnvalidatableError lists all that
@@ -54,7 +57,10 @@ def plan_validation(
     obstacles = ValidationObstacles(f"{named.dataset.label}@{named.snapshot}", allowed, is_forced=anyway)
     write = _known_write(start.writes, named.dataset, obstacles)
     job = JobCommits.load(walk, write)
-    _refuse_streams(job, obstacles)
+    is_stream = job.is_stream
+    if is_stream:
+        job = as_one_statement(job, write, obstacles)
+    _refuse_many_commits(job, obstacles)
     names = _load_names(walk, job)
     sink_key = job.table_of(write)
     planner = OutputPlanner(job, names, obstacles, copies=copies)
@@ -63,8 +69,10 @@ def plan_validation(
     _add_gaps(connection, job, obstacles)
     if sink_key not in outputs:
         obstacles.check()
+    if is_stream:
+        outputs = {sink_key: as_whole_result(outputs[sink_key])}
     output = outputs[sink_key]
-    rows = planner.compared_rows(output, sink_key, write)
+    rows = ComparedRows.ALL if is_stream else planner.compared_rows(output, sink_key, write)
     obstacles.check()
     return ValidationPlan(
         sink=output,
@@ -104,9 +112,7 @@ def _known_write(writes: Sequence[SnapshotWrite], dataset: Dataset, obstacles: V
     return write
 
 
-def _refuse_streams(job: JobCommits, obstacles: ValidationObstacles) -> None:
-    if job.is_stream:
-        raise obstacles.error("a stream's micro-batch made it, and streams can't be pinned: validate batch jobs")
+def _refuse_many_commits(job: JobCommits, obstacles: ValidationObstacles) -> None:
     if job.is_cut:
         why = f"its application made more than {MOST_COMMITS:,} commits, which is no script that can run again"
         raise obstacles.error(why)

@@ -6,6 +6,7 @@ sequences  holes in a producer's numbering
 silence    heartbeats that stopped, and split events whose parts didn't all arrive
 snapshots  snapshots whose parent nobody wrote
 streams    streams that continue elsewhere than they stopped
+options    catalogs whose options were declared in two ways
 """
 
 from headwater.lineage.questions.gaps.model import GapCause, GapFilter, PossibleGap

@@ -33,6 +33,8 @@ class GapCause(str, Enum):
     """A snapshot's parent is unknown: a writer without headwater, or a lost commit."""
     STREAM = "STREAM"
     """A stream continued elsewhere than it had stopped."""
+    OPTION = "OPTION"
+    """A driver declared another value for an immutable option of a catalog than the first one."""
 
 
 @dataclass(frozen=True)

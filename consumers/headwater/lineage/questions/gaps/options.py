@@ -1,0 +1,76 @@
+"""Catalogs whose lineage options were declared in two ways: they are immutable, so the first declaration holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+
+from sqlalchemy import Connection, select
+
+from headwater.lineage.questions.gaps.model import GapCause, GapFilter, PossibleGap, time_of
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.tables import table_of
+
+_SWITCHES: Final = ("data-lineage", "table-lineage")
+
+
+@dataclass(frozen=True)
+class CatalogOption:
+    """An option of a catalog, with the values that drivers declared; the first one holds."""
+
+    catalog: str
+    name: str
+    declared: Sequence[Any]
+
+    @property
+    def value(self) -> str:
+        return str(self.declared[0].value)
+
+
+def load_switches(connection: Connection) -> list[CatalogOption]:
+    """Return the options that switch lineage off, of each catalog."""
+    row = table_of(t.CATALOG_OPTION).c
+    columns = (row.catalog_id, row.catalog, row.name, row.value, row.first, row.last, row.id)
+    found = connection.execute(select(*columns).where(row.name.in_(_SWITCHES))).all()
+    ordered = sorted(found, key=lambda each: (*_of_one(each), each.first, bytes(each.id)))
+    return [CatalogOption(key[1], key[2], tuple(rows)) for key, rows in groupby(ordered, _of_one)]
+
+
+def _of_one(row: Any) -> tuple[bytes, str, str]:
+    return bytes(row.catalog_id or b""), row.catalog or "", row.name
+
+
+def find_contradicting_options(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
+    """Yield a gap for each value that was declared later than another one.
+
+    A driver that says false leaves out what others report; one that says true reports what the catalog isn't to keep.
+    """
+    contradicting = [each for each in load_switches(connection) if len(each.declared) > 1]
+    used = _used_catalogs(connection, filters) if contradicting else None
+    for each in contradicting:
+        if used is not None and each.catalog not in used:
+            continue
+        for later in each.declared[1:]:
+            is_early = filters.since is not None and later.last < filters.since
+            if is_early or (filters.until is not None and later.first > filters.until):
+                continue
+            yield PossibleGap(
+                GapCause.OPTION,
+                f"catalog {each.catalog}: a driver has {each.name}={later.value}, and {each.value} was declared first, "
+                "which holds",
+                time_of(later.first),
+                time_of(later.last),
+                reason="CATALOG_OPTION",
+            )
+
+
+def _used_catalogs(connection: Connection, filters: GapFilter) -> set[str] | None:
+    """Return the names of the catalogs that a question concerns; None for all."""
+    if filters.datasets is not None:
+        alias = table_of(t.ALIAS).c
+        return set(connection.scalars(select(alias.catalog).where(alias.dataset.in_(filters.datasets)).distinct()))
+    if filters.job is not None:
+        return set(connection.scalars(filters.of_job("catalog").distinct()))
+    return None

@@ -1,0 +1,73 @@
+"""A stream's snapshot as one statement would make it: from its sources as far as the stream had read them.
+
+Paimon PIP-5 validates a streaming job so: a batch job reads the source at the snapshot that the sink's snapshot was
+made from, and its result is compared with the sink at that snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlalchemy import Select, select
+
+from headwater.lineage.questions.traversal.context import is_range
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, load_reads_of_commits
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.tables import table_of
+from headwater.versions.validation.job_commits import JobCommits
+from headwater.versions.validation.model import RedirectedOutput, ResultStart
+from headwater.versions.validation.obstacles import ValidationObstacles
+from headwater.versions.validation.pinned_inputs import TOPIC
+
+_NEWEST: Final = 1_000
+"""So many micro-batches are searched for what was read last of each source."""
+_STATE: Final = "STATE"
+
+
+def as_one_statement(job: JobCommits, write: SnapshotWrite, obstacles: ValidationObstacles) -> JobCommits:
+    """Return a stream's commits as one that reads each source up to where the stream had read it, and writes the
+    snapshot."""
+    reads = _load_reads(job, write)
+    newest: dict[bytes, SnapshotRead] = {}
+    first: dict[bytes, SnapshotRead] = {}
+    for each in sorted(reads, key=lambda read: read.barrier):
+        key = job.table_of(each) if each.dataset is not None else each.id
+        newest[key] = each
+        first.setdefault(key, each)
+    whole = [_up_to(each, first[key]) for key, each in newest.items()]
+    own = [each._replace(commit_id=write.commit_id or each.commit_id, barrier=write.barrier) for each in whole]
+    if any(is_range(each) and each.since is not None and each.format != TOPIC for each in first.values()):
+        obstacles.note("the stream began behind the first snapshot of a source: a batch job reads that, too")
+    obstacles.note("a stream made it: the job is run as one batch, and all rows are compared")
+    return replace(job, writes=[write], reads=own, is_stream=False, is_cut=False)
+
+
+def as_whole_result(output: RedirectedOutput) -> RedirectedOutput:
+    """Return an output that begins empty, as before the stream's first batch: the job makes all rows of the state, and
+    may add them where the stream replaced some."""
+    return replace(output, start=ResultStart.EMPTY, replaces_first=True, commits=())
+
+
+def _load_reads(job: JobCommits, write: SnapshotWrite) -> Sequence[SnapshotRead]:
+    """Load what the query read until it made the snapshot: in its first micro-batch, and in the newest ones."""
+    connection, commit = job.walk.connection, table_of(t.COMMIT).c
+    own = select(commit.incarnation, commit.job_namespace, commit.job)
+    query = connection.execute(own.where(commit.id == write.commit_id, commit.barrier == write.barrier)).one()
+    until: Select[Any] = select(commit.id, commit.barrier).where(
+        commit.incarnation == query.incarnation,
+        commit.job_namespace == query.job_namespace,
+        commit.job == query.job,
+        commit.barrier <= write.barrier,
+    )
+    rows = connection.execute(until.order_by(commit.barrier.desc()).limit(_NEWEST)).all()
+    rows = [*rows, *connection.execute(until.order_by(commit.barrier).limit(1)).all()]
+    return list(load_reads_of_commits(connection, {(bytes(each.id), each.barrier) for each in rows}))
+
+
+def _up_to(read: SnapshotRead, first: SnapshotRead) -> SnapshotRead:
+    """Return the read of all that a stream had read: a table at its end, a topic from its beginning to there."""
+    if read.format == TOPIC:
+        return read._replace(since_version=first.since_version)
+    return read._replace(mode=_STATE, since=None, since_version=None)
