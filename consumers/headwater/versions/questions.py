@@ -79,16 +79,24 @@ def contained(
 
 @_of_store
 def check(
-    connection: Connection, tables: Mapping[str, int | None] | Sequence[str], *, as_of: datetime | None = None
+    connection: Connection,
+    tables: Mapping[str, int | None] | Sequence[str],
+    *,
+    as_of: datetime | None = None,
+    allow_unseen: bool = False,
 ) -> ConsistencyAnswer:
     """Return whether tables belong together at these versions: `["b@11", "c@15"]`, or `{"b": 11, "c": 15}`. A table
-    without a version is meant at its newest one."""
+    without a version is meant at its newest one.
+
+    A version that nobody is known to have written or read is an error, unless you `allow_unseen` ones: then it isn't
+    known what such a version of a table contains that any job is known to write."""
     until = complete_until(connection)
     question = VersionQuestion(connection, as_of)
     named = tables.items() if isinstance(tables, Mapping) else ((each, None) for each in tables)
     refs = question.starts(list(named))
     question.refuse_twins(refs)
-    question.refuse_unseen(*refs)
+    if not allow_unseen:
+        question.refuse_unseen(*refs)
     question.reader.histories.leave_out_shared(refs)
     states = question.anew(lambda: question.loaded(refs))
     comparison = compare(states)

@@ -16,7 +16,8 @@ from headwater.versions.aligned.proposals import StoreAgreement
 from headwater.versions.aligned.runs import report_run
 from headwater.versions.aligned.starts import contained_cut, start_positions
 from tests.unit.lineage.scripted_producer import store as put
-from tests.unit.versions.test_data_versions import two_jobs
+from tests.unit.lineage.stories import StoryProducer
+from tests.unit.versions.test_data_versions import ALL, two_jobs
 
 CUT = Cut({"lake.db.a": TableSnapshot(20, "1")})
 
@@ -46,6 +47,21 @@ def test_snapshots_that_dont_belong_together_become_the_newest_that_do(store: St
     assert agreement.agreed({"lake.db.b": 11, "lake.db.c": 15}) == {"lake.db.b": 11, "lake.db.c": 15}
     unknown = {"lake.db.b": 12, "lake.nobody.knows": 3}
     assert agreement.agreed(unknown) == unknown
+
+
+def test_a_snapshot_that_the_store_hasnt_heard_of_is_no_error(store: Store) -> None:
+    """It finds a job that dies because a commit gets into the store later than the job has seen it. A table that known
+    jobs write waits for that; one that is only read begins with any snapshot, as nobody will report who wrote it."""
+    agreement = StoreAgreement(store)
+    assert agreement.agreed({"lake.db.b": 13, "lake.db.c": 15}) == {"lake.db.b": 11, "lake.db.c": 15}
+    story = StoryProducer(9)
+    story.commit("e@1", reads=["read1@5"], replaced=ALL)
+    story.commit("f@1", reads=["read2@7"], replaced=ALL)
+    with store.engine.begin() as connection:
+        put(connection, story)
+    unseen = {"lake.db.read1": 6, "lake.db.read2": 8}
+    assert agreement.agreed(unseen) == unseen
+    assert agreement.agreed({"lake.db.read1": 6, "lake.db.e": 1}) == {"lake.db.read1": 5, "lake.db.e": 1}
 
 
 def test_a_job_begins_after_what_a_table_contains(store: Store) -> None:

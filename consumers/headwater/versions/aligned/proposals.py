@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from headwater.errors import ConfigurationError
 from headwater.lineage.questions.names import find_known
 from headwater.lineage.store import Store, translate_errors
 from headwater.versions.aligned.formats import TableLooker
@@ -103,17 +104,18 @@ class StoreAgreement:
     def agreed(self, snapshots: Mapping[str, int]) -> dict[str, int] | None:
         """Return these snapshots if they belong together, else the newest ones that do; None if there are none yet.
 
-        A table that the store doesn't know is where lineage begins: it goes with any other.
+        A table that the store doesn't know is where lineage begins: it goes with any other. A snapshot that the store
+        hasn't heard of yet is waited for, if any job is known to write that table.
         """
         if len(snapshots) < 2:
             return dict(snapshots)
         with translate_errors(self._store.target.words), self._store.engine.connect() as connection:
             known = {table: number for table, number in snapshots.items() if find_known(connection, table)}
-            if len(known) < 2 or check(connection, known).is_consistent:
+            if len(known) < 2 or check(connection, known, allow_unseen=True).is_consistent:
                 return dict(snapshots)
             try:
                 found = find_alignment(connection, list(known))
-            except NoAlignmentError as e:
+            except (NoAlignmentError, ConfigurationError) as e:  # also of a table of which no version is known yet
                 self.report(str(e))
                 return None
         aligned = {
