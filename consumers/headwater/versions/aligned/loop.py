@@ -52,6 +52,7 @@ class JobLoop:
         self._tables: Final = query.sources
         self._looker: Final = TableLooker(spark)
         self._epoch = 0
+        self._is_new = False
         self._committed = 0
         """The newest data version that the store knows this job to have committed: its checkpoint may be older."""
         self._begin: JobStart | None = None
@@ -63,7 +64,8 @@ class JobLoop:
         group = self._claims.enter(set(self._tables.values()))
         self._proposer = CutProposer(self._looker, self._store, group.tables, self._query.snapshots_per_barrier)
         done = {each.job: each.done for each in self._claims.jobs()}
-        self._committed = (done.get(self._query.name) or 0) if self._checkpoint.start() is not None else 0
+        self._is_new = self._checkpoint.start() is None
+        self._committed = 0 if self._is_new else done.get(self._query.name) or 0
         self._epoch = self._claims.take_over(self._query.name, self._checkpoint.location)
         self._begin = self._known_start()
         self._last = self._checkpoint.newest()
@@ -114,6 +116,7 @@ class JobLoop:
             barrier.number,
             barrier.sinks,
             self._remember,
+            is_new_job=self._is_new,
             was_committed=barrier.number <= self._committed,
         )
         batch = AlignedBatch(

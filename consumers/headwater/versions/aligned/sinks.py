@@ -40,14 +40,17 @@ class BarrierSinks:
         before: Mapping[str, int | None],
         remember: Callable[[dict[str, int | None]], None],
         *,
+        is_new_job: bool = False,
         was_committed: bool = False,
     ) -> None:
-        """`was_committed` if the store says that the barrier is done, which the checkpoint doesn't know."""
+        """`is_new_job` if this process began the checkpoint, so that nobody has written with its marks before;
+        `was_committed` if the store says that the barrier is done, which the checkpoint doesn't know."""
         self._looker: Final = looker
         self._prefix: Final = prefix
         self._number: Final = number
         self._before = dict(before)
         self._remember: Final = remember
+        self._is_new_job: Final = is_new_job
         self._was_committed: Final = was_committed
         self._steps: dict[str, int] = {}
 
@@ -85,7 +88,10 @@ class BarrierSinks:
         """Look for a write, also where the checkpoint knows of none: it may be an older copy. There only the store can
         say that the barrier was committed; else what has expired wasn't this barrier's."""
         is_known = key in self._before
-        found = table.find_mark(mark, self._before.get(key))
+        if not is_known and self._is_new_job:
+            found = WriteSearch(None, is_certain=True)
+        else:
+            found = table.find_mark(mark, self._before.get(key))
         if found.snapshot is not None:
             return found
         if not found.is_certain and (is_known or self._was_committed):
