@@ -43,7 +43,9 @@ spark.headwater.spool.max.bytes 4 GiB
 
 Sizes are written as `1048576`, `512m` or `1 GiB`, durations as `30`, `100 ms` or `1 h` (a bare number is seconds).
 Lists have commas. A key that ends in `<name>` is a section: it takes any name. A key that isn't here, or a value that
-is wrong, gives a message that names the nearest right one. In a driver the job goes on, with the default.
+is wrong, gives a message that names the nearest right one. In a driver the job goes on, with the default; a
+listener whose key says where events go, or how a connection is secured, waits until it is put right, and its events
+wait in the spool.
 
 What the words mean is in [concepts](concepts.md); the sections of this page say where their keys count.
 """

@@ -12,7 +12,7 @@ An unknown key, or one that is only nearly right, is an error that names the nea
 silently. All faults are reported at once, each with its full key, and never with a value, which may be a secret.
 """
 
-from headwater.config.model import Config, read_config, unknown
+from headwater.config.model import Config, read_config, read_usable_config, unknown
 from headwater.config.sources import from_environment, from_file, is_of_kubernetes, layered, variable_of
 from headwater.config.units import Bytes, Seconds
 
@@ -25,6 +25,7 @@ __all__ = [
     "is_of_kubernetes",
     "layered",
     "read_config",
+    "read_usable_config",
     "unknown",
     "variable_of",
 ]

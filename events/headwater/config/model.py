@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import UnionType
@@ -16,6 +17,11 @@ from headwater.errors import ConfigurationError
 _MISSING: Final = "isn't there, and has to be"
 _LISTS: Final = (list, tuple, AbstractSet)
 _UNIONS: Final = (Union, UnionType)
+_NOT_GUESSED: Final = re.compile(
+    r"secur|sasl|ssl|tls|auth|user|passw|cert|key|token|secret|credential|server|url|topic|\bdir\b|database|file",
+    re.IGNORECASE,
+)
+"""In keys that say where something goes, or how a connection is secured."""
 _MIN_SIMILARITY: Final = 0.6
 """Of two names, so that one is offered for the other."""
 
@@ -47,6 +53,37 @@ def read_config(config: type[C], values: Mapping[str, str], *, prefix: str = "",
             fault = _put(content, keys, key[len(prefix) :], value, before)
             faults += [fault] if fault else []
     return _validated(config, content, keys, before, faults)
+
+
+def read_usable_config(
+    config: type[C], values: Mapping[str, str], report: Callable[[str], None], *, shown: str = ""
+) -> C:
+    """The configuration without the keys that are wrong: each is reported, and its default holds.
+
+    Raises a ConfigurationError where there is no default, and for a key, or the one that is meant, that says where
+    something goes or how a connection is secured: a slip of the pen sends nothing elsewhere or in the clear."""
+    keys, right = Keys.of(config), dict(values)
+    for key, value in values.items():
+        fault = _find_fault(config, keys, key, value, shown)
+        if fault is not None and not any(map(_NOT_GUESSED.search, (key, *_nearest(key, keys.fields)))):
+            del right[key]
+            report(f"{fault}; what holds now is the default")
+    return read_config(config, right, shown=shown)
+
+
+def _find_fault(config: type[C], keys: Keys, key: str, value: str, before: str) -> str | None:
+    """What is wrong with a key and its value alone."""
+    content: dict[str, Any] = {}
+    fault = _put(content, keys, key, value, before)
+    if fault is not None or key not in keys.fields:
+        return fault
+    try:
+        config.model_validate(content)
+    except ValidationError as e:
+        faults = (each for each in e.errors(include_url=False, include_input=False) if each["type"] != "missing")
+        own = [each["msg"].removeprefix("Value error, ") for each in faults if each["loc"][:1] == (keys.fields[key],)]
+        return f"{before}{key}: {'; '.join(own)}" if own else None
+    return None
 
 
 @dataclass(frozen=True)
@@ -133,7 +170,11 @@ def _types(annotation: Any) -> Iterator[Any]:
 def unknown(what: str, given: str, known: Iterable[str]) -> str:
     """Words for a name that isn't there, with the nearest right one."""
     names = sorted(known)
-    nearest = difflib.get_close_matches(given, names, n=1, cutoff=_MIN_SIMILARITY)
+    nearest = _nearest(given, names)
     if nearest:
         return f"there is no {what} {given}: did you mean {nearest[0]}?"
     return f"there is no {what} {given}: there is {', '.join(names) or 'none at all'}"
+
+
+def _nearest(given: str, names: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(given, names, n=1, cutoff=_MIN_SIMILARITY)

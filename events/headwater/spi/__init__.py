@@ -6,6 +6,7 @@ The bus finds factories by `headwater.spi.factories`. Nothing here imports anoth
 from headwater.spi.diagnosis import CheckResult, CheckStatus, Diagnosable
 from headwater.spi.listeners import (
     CALL_SECONDS,
+    WRONG_KEY,
     Application,
     Clock,
     DurableListener,
@@ -17,6 +18,7 @@ from headwater.spi.records import EventRecord, RecordBatch, RecordError, Refused
 
 __all__ = [
     "CALL_SECONDS",
+    "WRONG_KEY",
     "Application",
     "CheckResult",
     "CheckStatus",

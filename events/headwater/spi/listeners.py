@@ -23,6 +23,9 @@ from headwater.spi.records import RecordBatch, SpoolPosition
 CALL_SECONDS: Final = 10.0
 """`on_event` and `handle` come back within this, whatever their target does; at stop nobody waits that long."""
 
+WRONG_KEY: Final = "configuration"
+"""The cause of the problem that a key of a listener is wrong, and its default holds."""
+
 
 @runtime_checkable
 class Clock(Protocol):

@@ -17,6 +17,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr
 
+from headwater import plugins
 from headwater.config import Bytes, Config, Seconds, read_config
 from headwater.config.model import Keys
 from headwater.errors import ConfigurationError
@@ -25,7 +26,7 @@ from headwater.events.jobs import LineageRetention
 from headwater.events.names import DEFAULT_JOB_NAMESPACE
 from headwater.journal import Fsync
 from headwater.listeners.catalog_stores import find_catalog_stores
-from headwater.spi.factories import RESERVED_NAMES, name_and_reference
+from headwater.spi.factories import LISTENERS, RESERVED_NAMES, name_and_reference
 
 PREFIX: Final = "spark.headwater."
 _LISTENER_LISTS: Final = ("listeners", "catalog.listeners", "job.listeners")
@@ -264,6 +265,11 @@ def _describe_unknown_key(key: str, listeners: frozenset[str]) -> str:
     is_listener = bool(is_inside) and section not in RESERVED_NAMES
     known = Keys.of(Settings).spellings("")
     nearest = get_close_matches(key, known, n=1, cutoff=_MIN_SIMILARITY)
+    installed = plugins.names(LISTENERS) if is_listener else ()
+    if section in installed:  # the key is right, and what it is of isn't asked for, or under a wrong name
+        wrong = get_close_matches(section, listeners.difference(installed), n=1, cutoff=_MIN_SIMILARITY)
+        advice = f"write {section} for {wrong[0]} in" if wrong else f"name {section} in"
+        return f"{PREFIX}{key} is a key of the listener {section}, which isn't asked for: {advice} {PREFIX}listeners"
     if is_listener and (called := get_close_matches(section, listeners, n=1, cutoff=_MIN_SIMILARITY)):
         nearest = [f"{called[0]}.{rest}"]
     if nearest:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal, TextIO
 
-from headwater.config import Config, read_config
+from headwater.config import Config, read_config, read_usable_config
 from headwater.events.envelope import Event
 from headwater.events.presentation import event_object, format_line, json_line, line_of
 from headwater.publishers.line_writer import LineWriter
-from headwater.spi import CheckResult, ListenerContext
+from headwater.spi import WRONG_KEY, CheckResult, ListenerContext
 
 
 class ConsoleConfig(Config):
@@ -33,7 +34,15 @@ class ConsoleFactory:
     """The entry point `console`."""
 
     def create(self, context: ListenerContext) -> ConsoleListener:
-        return ConsoleListener(read_config(ConsoleConfig, context.configuration, shown=context.prefix))
+        report = partial(context.report_problem, WRONG_KEY)
+        return ConsoleListener(
+            read_usable_config(
+                ConsoleConfig,
+                context.configuration,
+                report,
+                shown=context.prefix,
+            )
+        )
 
     def diagnose(self, context: ListenerContext) -> Iterator[CheckResult]:
         """For `headwater doctor`."""

@@ -12,12 +12,13 @@ import logging
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from headwater.config import Bytes, Config, Seconds, read_config
+from headwater.config import Bytes, Config, Seconds, read_config, read_usable_config
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.journal import (
     Files,
@@ -33,7 +34,7 @@ from headwater.journal import (
 )
 from headwater.journal.filesystem import file_system_of
 from headwater.publishers.maintenance import LogMaintenance
-from headwater.spi import CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition
+from headwater.spi import WRONG_KEY, CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition
 
 _LOG = logging.getLogger(__name__)
 _SYNC_SECONDS: Final = 1.0
@@ -93,7 +94,8 @@ class LogFactory:
         self._files = files or OsFiles()
 
     def create(self, context: ListenerContext) -> LogListener:
-        config = read_config(LogConfig, context.configuration, shown=context.prefix)
+        report = partial(context.report_problem, WRONG_KEY)
+        config = read_usable_config(LogConfig, context.configuration, report, shown=context.prefix)
         directory = _make_directory(config.dir, f"{context.prefix}dir")
         _warn_of_file_system(directory, f"{context.prefix}dir")
         return LogListener(directory, config, context, self._files)

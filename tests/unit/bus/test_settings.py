@@ -165,6 +165,14 @@ def test_a_wrong_key_is_reported_with_the_right_one(key: str, words: str) -> Non
     assert settings.listeners == ("kafka",)
 
 
+def test_it_is_the_listeners_name_that_is_wrong_and_not_its_right_key() -> None:
+    _, faults = read_all({"listeners": "kafk", "kafka.bootstrap.servers": "a:9092"})
+    key = "spark.headwater.kafka.bootstrap.servers is a key of the listener kafka, which isn't asked for"
+    assert faults == [f"{key}: write kafka for kafk in spark.headwater.listeners"]
+    _, faults = read_all({"listeners": "log", "kafka.bootstrap.servers": "a:9092"})
+    assert faults[0].endswith("which isn't asked for: name kafka in spark.headwater.listeners")
+
+
 def test_each_wrong_value_is_reported_and_its_default_holds() -> None:
     settings, faults = read(
         spool_fsync="sometimes",

@@ -62,6 +62,19 @@ def test_what_waits_for_a_name_that_was_put_right_is_reported_once_with_what_to_
     assert left.exists()
 
 
+def test_a_name_that_was_put_right_is_said_once_for_all_drivers(spools: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):
+        left_by_a_mistyped_name(spools)
+    caplog.clear()
+    with bus_of(spools, {"log": lambda _: Taking()}) as bus:
+        until(lambda: [each for each in caplog.messages if "could not be made" in each])
+        looked = vars(bus)["_delivery"].dead_spools.looked
+        looked.clear()
+        until(looked.is_set, "another look")
+    (line,) = [each for each in caplog.messages if "could not be made" in each]
+    assert line.startswith(f"3 spools in {spools} hold events for the listener lgo")
+
+
 def test_nobody_is_told_to_rename_what_is_still_configured(spools: Path, caplog: pytest.LogCaptureFixture) -> None:
     left_by_a_mistyped_name(spools)
     caplog.clear()

@@ -84,7 +84,6 @@ def test_a_new_topic_has_the_brokers_time_and_loses_nothing_to_compaction() -> N
         ("topic.replication", "0", "-1 for the brokers' default"),
         ("schema.registry.timeout", "3", "schema.registry.url"),
         ("topc", "x", "did you mean .*topic"),
-        ("producer.", "x", "is a section"),
         ("oauth.token", "nowhere.at:all", "no module nowhere"),
         ("producer.no.such.setting", "x", 'No such configuration property: "no.such.setting"'),
     ],
@@ -93,6 +92,15 @@ def test_a_wrong_key_or_value_is_reported_by_its_name(executor: Executor, key: s
     with pytest.raises(ConfigurationError, match=why) as caught:
         KafkaFactory().create(MemoryContext("kafka", {**NOWHERE, key: value}, executor))
     assert "spark.headwater.kafka." in str(caught.value)
+
+
+def test_a_wrong_key_that_sends_nothing_elsewhere_is_reported_and_no_more(executor: Executor) -> None:
+    context = MemoryContext("kafka", {**NOWHERE, "producer.": "x", "clster.id": "c"}, executor)
+    KafkaFactory().create(context)
+    assert [detail.partition(";")[0] for _, detail in context.problems] == [
+        "spark.headwater.kafka.producer. is a section, not a key: write spark.headwater.kafka.producer.<name>",
+        "there is no key spark.headwater.kafka.clster.id: did you mean spark.headwater.kafka.cluster.id?",
+    ]
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -273,15 +274,30 @@ def test_a_local_disk_gives_rise_to_no_words(log: Log, caplog: pytest.LogCapture
         ("dir", "/dev/null", r"spark.headwater.log.dir: /dev/null can't be written to \(File exists\)"),
         ("dir", "/dev/null/log", r"spark.headwater.log.dir: /dev/null/log can't be written to \(Not a directory\)"),
         ("dir", "/proc/nowhere/log", r"spark.headwater.log.dir: /proc/nowhere/log can't be written to \(No such file"),
+    ],
+)
+def test_a_wrong_configuration_says_what_is_right(log: Log, key: str, value: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        log.listener(**{key: value})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
         ("fsync", "sometimes", "spark.headwater.log.fsync: .*'none', 'interval' or 'always'"),
         ("max.bytes", "5", "spark.headwater.log.max.bytes: .*greater than or equal to 65536"),
         ("max.age", "0", "spark.headwater.log.max.age: .*greater than 0"),
         ("max.byte", "5", "no key spark.headwater.log.max.byte: did you mean spark.headwater.log.max.bytes"),
     ],
 )
-def test_a_wrong_configuration_says_what_is_right(log: Log, key: str, value: str, words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words):
-        log.listener(**{key: value})
+def test_a_wrong_key_is_reported_and_its_default_holds(log: Log, key: str, value: str, words: str) -> None:
+    listener = log.listener(**{key: value})
+    ((cause, detail),) = log.context.problems
+    assert cause == "configuration"
+    assert re.search(words, detail)
+    listener.handle(ALL)
+    assert listener.close(60)
+    assert len(log.sequences()) == len(ALL)
 
 
 def test_a_place_that_goes_wrong_later_is_terminal(log: Log) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Optional
 import pytest
 from pydantic import Field
 
-from headwater.config import Config, read_config, unknown
+from headwater.config import Config, read_config, read_usable_config, unknown
 from headwater.errors import ConfigurationError
 
 
@@ -165,3 +165,28 @@ def test_booleans(text: str, value: bool) -> None:
 def test_the_key_is_reported_as_the_user_wrote_it_where_its_prefix_was_cut_off() -> None:
     with pytest.raises(ConfigurationError, match=r"there is no key spark\.x\.dri: did you mean spark\.x\.dir\?"):
         read_config(Spool, {"dir": "/s", "dri": "/t"}, shown="spark.x.")
+
+
+def test_a_wrong_key_is_reported_and_its_default_holds() -> None:
+    """Where a job is to go on: of several each is reported, and what is right counts."""
+    reported: list[str] = []
+    given = {"dir": "/s", "max.byte": "1", "fsync": "sometimes", "producer.acks": "all"}
+    assert read_usable_config(Spool, given, reported.append, shown=PREFIX) == Spool(dir="/s", producer={"acks": "all"})
+    assert [each.split(";")[0].partition(": ")[0] for each in reported] == [
+        f"there is no key {PREFIX}max.byte",
+        f"{PREFIX}fsync",
+    ]
+    assert all(each.endswith("; what holds now is the default") for each in reported)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"fsync": "always", "max.byte": "1"}, "dir: isn't there, and has to be"),
+        ({"dir": "/s", "dri": "/t"}, "did you mean .*spool.dir"),
+        ({"dir": "/s", "producr.security.protocol": "SASL_SSL"}, "there is no key"),
+    ],
+)
+def test_what_has_no_default_and_what_secures_a_connection_stay_errors(given: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        read_usable_config(Spool, given, lambda _: None, shown=PREFIX)

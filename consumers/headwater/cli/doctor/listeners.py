@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Final
 from uuid import uuid4
@@ -17,6 +17,7 @@ from headwater.listeners.bus.shipper.start import check_start
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.listeners.threads import DaemonThread
 from headwater.spi import (
+    WRONG_KEY,
     Application,
     CheckResult,
     Diagnosable,
@@ -73,7 +74,8 @@ def _findings(wanted: ListenerSpec, conf: Mapping[str, str]) -> Iterator[CheckRe
         yield _check_process(wanted.name)
     for named in factories.found:
         with DaemonExecutor(f"doctor-{wanted.name}") as executor:
-            yield from _check_with(wanted, named.factory, _context(wanted, conf, executor))
+            wrong_keys: list[str] = []
+            yield from _check_with(wanted, named.factory, _context(wanted, conf, executor, wrong_keys), wrong_keys)
 
 
 def _check_process(name: str) -> CheckResult:
@@ -86,17 +88,23 @@ def _check_process(name: str) -> CheckResult:
     return CheckResult.ok(PROCESS, "it works in a process of its own")
 
 
-def _context(wanted: ListenerSpec, conf: Mapping[str, str], executor: Executor) -> DriverListenerContext:
+def _context(
+    wanted: ListenerSpec, conf: Mapping[str, str], executor: Executor, wrong_keys: list[str]
+) -> DriverListenerContext:
+    """Whatever else is in a listener's way stands in its findings."""
+
+    def note(cause: str, detail: str) -> None:
+        if cause == WRONG_KEY:
+            wrong_keys.append(detail)
+
     own = own_configuration(wanted.name, conf)
     application = Application(f"headwater-doctor-{uuid4()}", "headwater doctor")
-    return DriverListenerContext(wanted.name, own, executor, application, ProducerClock(), _in_the_findings)
+    return DriverListenerContext(wanted.name, own, executor, application, ProducerClock(), note)
 
 
-def _in_the_findings(_: str, __: str) -> None:
-    """What matters of a listener's trouble stands there."""
-
-
-def _check_with(wanted: ListenerSpec, factory: ListenerFactory, context: ListenerContext) -> Iterator[CheckResult]:
+def _check_with(
+    wanted: ListenerSpec, factory: ListenerFactory, context: ListenerContext, wrong_keys: Sequence[str]
+) -> Iterator[CheckResult]:
     try:
         created = factory.create(context)
     except Exception as e:  # noqa: BLE001 - a plug-in can fail in any way
@@ -109,6 +117,10 @@ def _check_with(wanted: ListenerSpec, factory: ListenerFactory, context: Listene
         yield CheckResult.error(FACTORY, f"{wanted.item}: {e}", "change the plug-in's code, or name another one")
         return
     listener.close(_CLOSE_SECONDS)
+    if wrong_keys:
+        advice = f"put the keys below {context.prefix} right"
+        yield from (CheckResult.error(FACTORY, each, advice) for each in wrong_keys)
+        return
     kind = "misses nothing" if isinstance(listener, DurableListener) else "misses events where it is too slow"
     yield CheckResult.ok(FACTORY, f"{wanted.item} is found and can be made; it {kind}")
     if isinstance(factory, Diagnosable):

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
-from headwater.config import read_config
+from headwater.config import read_config, read_usable_config
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.lineage.listener.config import JdbcConfig
 from headwater.lineage.listener.store_writer import StoreWriter
 from headwater.lineage.store.engines import engine_for
-from headwater.spi import CheckResult, EventRecord, ListenerContext, RecordBatch, SpoolPosition
+from headwater.spi import WRONG_KEY, CheckResult, EventRecord, ListenerContext, RecordBatch, SpoolPosition
 
 _FULL_WAIT_SECONDS: Final = 5.0
 """How long `handle` waits while the buffer is full. It is short because the job may be ending."""
@@ -27,7 +28,8 @@ class JdbcFactory:
     """The entry point `jdbc`."""
 
     def create(self, context: ListenerContext) -> JdbcListener:
-        config = _read(context)
+        report = partial(context.report_problem, WRONG_KEY)
+        config = read_usable_config(JdbcConfig, context.configuration, report, shown=context.prefix)
         try:
             options = config.store_options()
             engine_for(options.target).dispose()  # its client is there; nothing is connected

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,7 +98,7 @@ class DeadSpoolDelivery:
         self._on_lost = on_lost
         self._on_refused = on_refused
         self._on_gap = on_gap
-        self._stranded: set[tuple[Path, str]] = set()
+        self._stranded: set[str] = set()
         self._now: tuple[Path, list[ListenerWorker]] | None = None
         self._is_stopping = False
         self._deadline = float("inf")
@@ -130,12 +130,12 @@ class DeadSpoolDelivery:
 
     def look(self) -> None:
         """Ship what there is, once."""
-        targets = self._targets()
-        for spool in self._find_spools():
+        targets, spools = self._targets(), self._find_spools()
+        for spool in spools:
             if self._is_stopping:
                 return
             self._ship_quietly(spool, targets)
-            self._warn_stranded(spool, targets)
+        self._warn_stranded(spools, targets)
         self._claim_remote_spools(targets)
         for place in dict.fromkeys(self._places()):
             remove_remains(place)
@@ -196,17 +196,19 @@ class DeadSpoolDelivery:
         names = waiting_listeners(spool, self._options.files)
         return [name for name in targets.durable if name in names or not names]
 
-    def _warn_stranded(self, spool: Path, targets: DeadSpoolTargets) -> None:
-        """Listeners that the spool's driver couldn't make, and that nobody knows here either: a name that was put right
-        since, most likely. Only somebody who knows can say which one was meant."""
+    def _warn_stranded(self, spools: Iterable[Path], targets: DeadSpoolTargets) -> None:
+        """Listeners that a spool's driver couldn't make, and that nobody knows here either: a name that was put right
+        since, most likely. Only somebody who knows can say which one was meant. Each name is said once, however many
+        drivers have left a spool for it."""
         files = self._options.files
-        stranded = read_manifest(files, spool).failed_listeners & waiting_listeners(spool, files) - {
-            *targets.configured
-        }
-        for name in sorted(stranded):
-            if (spool, name) not in self._stranded:
-                self._stranded.add((spool, name))
-                _LOG.warning("%s", describe_stranded(spool, name, targets.configured))
+        stranded: dict[str, list[Path]] = {}
+        for spool in spools:
+            failed = read_manifest(files, spool).failed_listeners & waiting_listeners(spool, files)
+            for name in failed.difference(targets.configured, self._stranded):
+                stranded.setdefault(name, []).append(spool)
+        for name, several in sorted(stranded.items()):
+            self._stranded.add(name)
+            _LOG.warning("%s", describe_stranded(several, name, targets.configured))
 
     def _ship(self, spool: Path, targets: DeadSpoolTargets) -> None:
         options = JournalOptions(fsync=self._fsync, max_bytes=None, drop_consumed=True, reserve_bytes=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -39,13 +39,14 @@ def waiting_listeners(spool: Path, files: Files = OS_FILES) -> set[str]:
     return {*committed_positions(files, spool), *read_manifest(files, spool).families} - {PROGRESS_CURSOR}
 
 
-def describe_stranded(spool: Path, name: str, configured: Collection[str]) -> str:
+def describe_stranded(spools: Sequence[Path], name: str, configured: Collection[str]) -> str:
     """That nobody gets what was kept for this listener, and what can be done about it."""
     other = next(iter(get_close_matches(name, configured, n=1, cutoff=0.0)), "OTHER")
+    where = f"{spools[0]} holds" if len(spools) == 1 else f"{len(spools)} spools in {spools[0].parent} hold"
     return (
-        f"{spool} holds events for the listener {name}, which could not be made, and none is called so now "
-        f"(there is {', '.join(sorted(configured)) or 'none'}): `headwater spool rename {name} {other}` gives it to "
-        f"another one, `headwater spool drop {name}` lets it go; until then it stays, as long as there is room"
+        f"{where} events for the listener {name}, which could not be made, and none is called so now "
+        f"(there is {', '.join(sorted(configured)) or 'none'}): `headwater spool rename {name} {other}` gives them to "
+        f"another one, `headwater spool drop {name}` lets them go; until then they stay, as long as there is room"
     )
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
-from headwater.config import read_config
+from headwater.config import read_config, read_usable_config
 from headwater.errors import ConfigurationError, HeadwaterError, PluginError, TerminalError, TransientError
 from headwater.publishers.kafka.cluster import KafkaCluster, KafkaTopic, describe_missing_right
 from headwater.publishers.kafka.config import KafkaConfig
@@ -18,7 +19,7 @@ from headwater.publishers.kafka.error_tracker import ErrorTracker
 from headwater.publishers.kafka.errors import AUTHORIZATION, TOO_LARGE
 from headwater.publishers.kafka.schemas import make_schema_framing
 from headwater.publishers.kafka.sender import KafkaSender, SendFailure, StoppedError
-from headwater.spi import CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition
+from headwater.spi import WRONG_KEY, CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition
 
 _LOG: Final = logging.getLogger(__name__)
 _START_SECONDS: Final = 1.0
@@ -42,7 +43,8 @@ class KafkaFactory:
         self._pinned = PinnedCluster()
 
     def create(self, context: ListenerContext) -> KafkaListener:
-        config = read_config(KafkaConfig, context.configuration, shown=context.prefix)
+        report = partial(context.report_problem, WRONG_KEY)
+        config = read_usable_config(KafkaConfig, context.configuration, report, shown=context.prefix)
         try:
             KafkaCluster(config, ErrorTracker(context.report_problem, config.without_secrets))
             make_schema_framing(config)
