@@ -316,6 +316,46 @@ def test_what_replaces_a_part_or_reads_what_was_there_is_told_from_what_replaces
             assert opened.uses() == tuple((target, each) for each in effects), effects
 
 
+def test_what_a_statement_writes_isnt_read_as_it_is_now_but_to_change_its_rows(
+    driver: Driver, spark: SparkSession, place: Place
+) -> None:
+    """Fails if a table counts as answered for wherever a statement reads it, because the statement also writes it."""
+    table = f"ice.{driver.database('ice')}.t2"
+    driver.run(f"CREATE TABLE {table} USING iceberg AS SELECT 1 AS id")
+    source = f"(SELECT id FROM {place.table})"
+    with lens(spark, pins={place.table: place.snapshots[1]}):
+        for statement in (
+            f"INSERT INTO {table} SELECT id + 1 FROM {table}",
+            f"INSERT OVERWRITE {table} SELECT id + 1 FROM {table}",
+            f"INSERT INTO {table} SELECT id FROM {place.table} WHERE id IN (SELECT id FROM {table})",
+            f"UPDATE {table} SET id = 7 WHERE id IN (SELECT max(id) FROM {table})",
+        ):
+            with pytest.raises(Exception, match=f"says nothing of {table}"):
+                spark.sql(statement)
+        spark.sql(f"UPDATE {table} SET id = 2")
+        spark.sql(f"MERGE INTO {table} a USING {source} b ON a.id = b.id WHEN NOT MATCHED THEN INSERT *")
+        spark.sql(f"DELETE FROM {table} WHERE id > 5")
+    assert ids(spark.table(table)) == [1, 2]
+
+
+def test_a_block_that_redirects_closes_the_ways_around_sql_to_its_thread(
+    spark: SparkSession, place: Place, tmp_path: Path
+) -> None:
+    """Fails if an RDD is saved under redirects, another thread of the driver is stopped, or the way stays closed."""
+    from pyspark import InheritableThread
+
+    rdd = spark.sparkContext.parallelize(["a"], 1)
+    with lens(spark, redirects={"ice.a": "ice.b"}):
+        with pytest.raises(LensError, match="calls saveAsTextFile of RDDs"):
+            rdd.saveAsTextFile(str(tmp_path / "refused"))
+        thread = InheritableThread(target=lambda: rdd.saveAsTextFile(str(tmp_path / "another")))
+        thread.start()
+        thread.join()
+        assert rdd.count() == 1
+    rdd.saveAsTextFile(str(tmp_path / "after"))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["after", "another"]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("way", ELSEWHERE)
 def test_a_lens_with_redirects_refuses_to_write_elsewhere(
@@ -387,7 +427,7 @@ def test_a_redirected_table_isnt_made_at_a_place_of_its_own(
         if using == "parquet" and "REPLACE" in location:
             continue
         statement = f"{location} {name} USING {using} LOCATION '{tmp_path}/{using}' AS SELECT 1 AS id"
-        with lens(spark, redirects=redirects), pytest.raises(Exception, match=f"made at {tmp_path}/{using}"):
+        with lens(spark, redirects=redirects), pytest.raises(Exception, match=f"put at {tmp_path}/{using}"):
             spark.sql(statement)
         assert not (tmp_path / using).exists()
     with lens(spark, redirects=redirects):

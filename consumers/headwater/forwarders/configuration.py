@@ -13,6 +13,8 @@ from pydantic import Field
 from headwater.config import Config, Seconds, read_config
 from headwater.config.model import Keys
 from headwater.errors import ConfigurationError
+from headwater.events import Event
+from headwater.events.names import VALIDATION_JOB_NAMESPACE, JobName
 from headwater.forwarders.api import Forwarder, ForwarderContext, KnownLineage
 from headwater.forwarders.filters import NameFilter, Patterns
 from headwater.forwarders.plugins import create_forwarder
@@ -37,6 +39,8 @@ class ForwarderConfig(Config):
     isolate_after: Seconds = Field(default=600.0, ge=0)
     """After errors of the target for so long, the events of a batch are tried one by one: one that fails while others
     arrive is a dead letter."""
+    validations: bool = False
+    """Whether events of jobs that `headwater validate` runs are sent: a validation is no production."""
     include_kinds: Patterns = ()
     """Only events of these kinds, such as `Committed,Create*`."""
     include_jobs: Patterns = ()
@@ -70,6 +74,13 @@ class ForwarderSettings:
     exclude: NameFilter
     options: Mapping[str, str]
     """The target's own."""
+
+    def wants(self, event: Event) -> bool:
+        """Return whether the event is sent, as far as its names and kind say."""
+        job = getattr(event, "job", None)
+        if isinstance(job, JobName) and job.namespace == VALIDATION_JOB_NAMESPACE and not self.config.validations:
+            return False
+        return self.include.includes(event) and not self.exclude.excludes(event)
 
     @property
     def group(self) -> str:

@@ -185,7 +185,7 @@ class ForwarderRunner:
         )
 
     def _is_wanted(self, each: BusEvent) -> bool:
-        return self._settings.include.includes(each.event) and not self._settings.exclude.excludes(each.event)
+        return self._settings.wants(each.event)
 
     async def _commit(self) -> None:
         """Commit what is done with, without passing the first part of an event that isn't complete."""

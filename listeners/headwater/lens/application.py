@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager
 from typing import Any
 
+from headwater.lens.java_calls import JavaCallGuard
 from headwater.lens.model import Lens, TargetUse
+from headwater.lens.process_guard import ProcessGuard
+from headwater.lens.refusals import Refusals
 from headwater.lens.session import ActiveLens
 
 
-def put_into_sessions(asked: Lens | Callable[[Any], Lens]) -> SessionLenses:
+def put_into_sessions(
+    asked: Lens | Callable[[Any], Lens], *, name: str | None = None, allowed: Collection[str] = ()
+) -> SessionLenses:
     """Have each SparkSession that Python makes from now on see through this lens, until that is ended.
 
     Sessions that share a state have one lens. Where a session can't have the lens, making it is an error: code that was
     to read pinned tables doesn't run without them. A function is called with the first session, before that has a lens,
-    and returns the lens of all.
+    and returns the lens of all, which is called `name` and redirects writes; `allowed` is what it lets be.
+
+    A lens that redirects writes also closes the ways around SQL that this process has.
     """
-    lenses = SessionLenses(asked)
+    if isinstance(asked, Lens):
+        lenses = SessionLenses(asked, None if asked.allows_writes_elsewhere else Refusals(asked.name, asked.allowed))
+    else:
+        lenses = SessionLenses(asked, Refusals(name or "lens", allowed))
     lenses.begin()
     return lenses
 
@@ -24,12 +36,16 @@ def put_into_sessions(asked: Lens | Callable[[Any], Lens]) -> SessionLenses:
 class SessionLenses:
     """Made by `put_into_sessions`: the lenses of an application's sessions."""
 
-    def __init__(self, asked: Lens | Callable[[Any], Lens]) -> None:
+    def __init__(self, asked: Lens | Callable[[Any], Lens], refusals: Refusals | None) -> None:
         self._asked = asked
         self._lens = asked if isinstance(asked, Lens) else None
         self._known: list[tuple[Any, ActiveLens]] = []
         self._is_over = False
         self._take_out: Callable[[], None] = lambda: None
+        self._of_thread = threading.local()
+        self._refusals = refusals
+        self._calls = JavaCallGuard(refusals) if refusals else None
+        self._process = ProcessGuard(refusals) if refusals else None
 
     def begin(self) -> None:
         """Put a lens into sessions as they are made."""
@@ -49,26 +65,83 @@ class SessionLenses:
         begin.__wrapped__ = original  # type: ignore[attr-defined]
         session_class.__init__ = begin
         self._take_out = take_out
+        for guard in (self._calls, self._process):
+            if guard is not None:
+                guard.begin()
 
     def uses(self) -> tuple[TargetUse, ...]:
         """Return what statements did with the tables that the lens redirects to: each effect once for each session."""
         return tuple(use for _, lens in self._known for use in lens.uses())
 
+    def refusals(self) -> tuple[str, ...]:
+        """Return what was refused to the application, in whichever way it tried it."""
+        of_sessions = [message for _, lens in self._known for message in lens.refusals()]
+        return tuple(dict.fromkeys([*of_sessions, *(self._refusals.messages if self._refusals else ())]))
+
+    def close(self) -> None:
+        """Have the application's sessions run nothing any more. Their lenses stay, and so do the ways that are closed.
+
+        Streams are stopped, as they are when the process ends.
+        """
+        for session, _ in self._known:
+            if not session.sparkContext().isStopped():
+                for query in session.streams().active():
+                    query.stop()
+        for _, lens in self._known:
+            lens.close()
+
     def end(self) -> None:
         """Leave sessions as they were, and put a lens into no other one."""
         self._is_over = True
         self._take_out()
+        for guard in (self._calls, self._process):
+            if guard is not None:
+                guard.end()
         for session, lens in self._known:
             if not session.sparkContext().isStopped():
                 lens.end()
         self._known.clear()
 
+    @contextmanager
+    def making(self, asked: Lens) -> Generator[None, None, None]:
+        """Have the sessions that this thread makes within the block see through another lens."""
+        self._of_thread.asked = asked
+        try:
+            yield
+        finally:
+            self._of_thread.asked = None
+
     def _begin_in(self, session: Any) -> None:
-        if self._is_over or any(each.equals(session._jsparkSession) for each, _ in self._known):
+        if self._is_over or any(self._has(each, lens, session) for each, lens in self._known):
+            return
+        other: Lens | None = getattr(self._of_thread, "asked", None)
+        if other is not None:
+            self._put(session, other)
             return
         if self._lens is None:
             assert not isinstance(self._asked, Lens)  # noqa: S101 - else there is a lens
             self._lens = self._asked(session)
-        lens = ActiveLens(session, self._lens)
+        self._put(session, self._lens)
+
+    def _put(self, session: Any, asked: Lens) -> None:
+        if self._process is not None:
+            self._process.protect(_places_of_tables(session, asked))
+        lens = ActiveLens(session, asked)
         lens.begin()
         self._known.append((session._jsparkSession, lens))
+
+    @staticmethod
+    def _has(known: Any, lens: ActiveLens, session: Any) -> bool:
+        return bool(known.equals(session._jsparkSession)) or lens.is_in(session)
+
+
+def _places_of_tables(session: Any, lens: Lens) -> list[str]:
+    """Return where tables are: the warehouses of catalogs, and what the lens names by a path."""
+    pairs = session._jsparkSession.sessionState().conf().getAllConfs().iterator()
+    found = [each for each in (*lens.pins, *lens.redirects) if each.startswith(("/", "file:"))]
+    while pairs.hasNext():
+        pair = pairs.next()
+        key = str(pair._1())
+        if key == "spark.sql.warehouse.dir" or (key.startswith("spark.sql.catalog.") and key.endswith(".warehouse")):
+            found.append(str(pair._2()))
+    return found

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from headwater.events.identity.namespaces import Namespaces
 from headwater.lens import topics
+from headwater.lens.java_calls import JavaCallGuard
 from headwater.lens.java_classes import LensClasses
 from headwater.lens.model import Lens, LensError, TargetEffect, TargetUse
+from headwater.lens.refusals import Refusals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +41,8 @@ def lens(
             spark.table("lake.ods.orders")                      # snapshot 8
             spark.sql("INSERT INTO lake.dws.daily SELECT …")    # writes scratch.dws.daily
 
-    It counts for the session, in whichever thread. What it doesn't say anything of is refused, by an error that names
+    It counts for the session, in whichever thread. One that redirects writes also closes the ways around SQL, such as
+    RDDs that are saved, to the thread that opens it. What it doesn't say anything of is refused, by an error that names
     the table. A LensError if the session can't have a lens.
     """
     asked = Lens(
@@ -68,14 +71,21 @@ class ActiveLens:
             raise LensError(f"{_OTHER_ANALYZER} is on, and the lens isn't in that way of analysing: set it to false")
         self._hooks: Any = None
         self._state: Any = None
+        self._calls: JavaCallGuard | None = None
 
     def __enter__(self) -> ActiveLens:  # noqa: PYI034 - Self isn't in Python 3.10
         self.begin()
+        if not self.lens.allows_writes_elsewhere:
+            refusals = Refusals(self.lens.name, self.lens.allowed)
+            self._calls = JavaCallGuard(refusals, thread=threading.get_ident())
+            self._calls.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> Literal[False]:
+        if self._calls is not None:
+            self._calls.end()
         self.end()
         return False
 
@@ -84,7 +94,7 @@ class ActiveLens:
         with _lock:
             if self._hooks is not None:
                 raise LensError(f"the lens {self.lens.name!r} is open already: open another one")
-            if str(self._session_state.analyzer().ResolveRelations().getClass().getName()) == _RULE:
+            if self._rule_of_lens() is not None:
                 raise LensError(f"this session has a lens already: end it before {self.lens.name!r} begins")
             asked = self._specification()  # refused before anything is put into the session
             state = self._classes.new("LensState", self._context)
@@ -99,6 +109,22 @@ class ActiveLens:
         pairs = [each.partition(" ") for each in lines]
         return tuple(TargetUse(table, TargetEffect(effect)) for effect, _, table in pairs)
 
+    def refusals(self) -> tuple[str, ...]:
+        """Return what was refused: each message once. Whoever ran the statement may have gone on without it."""
+        with _lock:
+            return () if self._state is None else tuple(str(self._state.refusals()).splitlines())
+
+    def close(self) -> None:
+        """Have the session run nothing any more. The lens stays in it."""
+        with _lock:
+            if self._state is not None:
+                self._state.getClass().getField("isClosed").set(self._state, True)
+
+    def is_in(self, spark: SparkSession) -> bool:
+        """Return whether this lens is in a session: in its own, or in a clone of that, as a stream runs in one."""
+        rule = ActiveLens(spark, self.lens)._rule_of_lens()
+        return self._state is not None and rule is not None and bool(rule.isOf(self._state))
+
     def end(self) -> None:
         """Leave the session as it was. Streams that were started under the lens see tables as they are, too."""
         with _lock:
@@ -106,6 +132,10 @@ class ActiveLens:
         if hooks is not None:
             state.getClass().getField("current").set(state, None)
             hooks.uninstall()
+
+    def _rule_of_lens(self) -> Any:
+        rule = self._session_state.analyzer().ResolveRelations()
+        return rule if str(rule.getClass().getName()) == _RULE else None
 
     def _specification(self) -> Any:
         asked = self.lens

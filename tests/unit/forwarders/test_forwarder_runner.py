@@ -11,6 +11,7 @@ import pytest
 from headwater.consumers.sources import SourceBatch
 from headwater.errors import TerminalError, TransientError
 from headwater.events import JobName
+from headwater.events.names import VALIDATION_JOB_NAMESPACE
 from headwater.forwarders.api import BusEvent, RefusedEventsError
 from headwater.forwarders.dead_letters import LetterBox, LetterReason, LetterState
 from headwater.forwarders.runner import RateLimiter
@@ -190,6 +191,17 @@ def test_only_what_the_filters_let_through_is_sent_and_all_is_committed(stage: S
     assert [str(each.job) for each in target.received] == [str(JobName(name=job)) for job in ("etl", "report")]
     assert runner.metrics.filtered == 1
     assert stage.committed == {0: 3}
+
+
+@pytest.mark.parametrize(("configured", "sent"), [({}, [2]), ({"validations": "true"}, [1, 2])])
+def test_a_validation_is_sent_to_who_asks_for_it(stage: Stage, configured: dict[str, str], sent: list[int]) -> None:
+    """A target's users would take a result table that is gone for one of theirs."""
+    job = JobName(namespace=VALIDATION_JOB_NAMESPACE, name="report")
+    stage.bus.append(commit(1).model_copy(update={"job": job}))
+    stage.bus.append(commit(2, "report"))
+    target = ScriptedForwarder()
+    stage.forward(target, **configured)
+    assert [each.sequence for each in target.received] == sent
 
 
 def test_a_rate_is_held(stage: Stage) -> None:

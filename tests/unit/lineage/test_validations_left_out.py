@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, Select, create_engine
 
 from headwater.events.jobs import JobStarted, JobType, RunScope
 from headwater.events.names import VALIDATION_JOB_NAMESPACE, JobName
+from headwater.lineage.mapping.commits import SINK, SOURCE
 from headwater.lineage.questions.columns import downstream_columns
 from headwater.lineage.questions.jobs import jobs_of, tables_of
 from headwater.lineage.questions.listings import jobs
@@ -19,6 +21,7 @@ from headwater.lineage.questions.snapshots import downstream_snapshots, upstream
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
 from headwater.lineage.questions.uses import uses
 from headwater.lineage.sql import METADATA
+from headwater.lineage.sql.pip5_rows import data_rows, table_rows
 from tests.unit.lineage.scripted_producer import store
 from tests.unit.lineage.stories import Derivation, StoryProducer
 
@@ -54,6 +57,16 @@ def test_questions_about_real_tables_leave_it_out(connection: Connection) -> Non
     assert [each.run for each in runs(connection)] == [UUID(int=1001)]
     assert [each.run for each in runs(connection, table=a)] == [UUID(int=1001)]
     assert [each.run for each in runs(connection, "report")] == [UUID(int=1001)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "tables"), [(table_rows(SOURCE), {"a"}), (table_rows(SINK), {"b"}), (data_rows(SINK), {"b"})]
+)
+def test_pip5_rows_are_those_of_production(connection: Connection, rows: Select[Any], tables: set[str]) -> None:
+    """A catalog's users would take a result table that is gone for one of theirs, and its job for one that runs."""
+    found = connection.execute(rows).all()
+    assert {each.table for each in found} == tables
+    assert {each.job for each in found} == {"report"}
 
 
 def test_who_asks_for_it_gets_it(connection: Connection) -> None:

@@ -120,7 +120,7 @@ def _messages(
     for each in found.events:
         event = each.event
         about = (event.kind, str(event.event_id), event.time)
-        if not settings.include.includes(event) or settings.exclude.excludes(event):
+        if not settings.wants(event):
             yield (*about, "nothing: its filters leave it out")
             continue
         try:

@@ -1,7 +1,8 @@
 """Queries that select Paimon PIP-5's tables from the store's rows. `lineage.api` and the PIP-5 views use them.
 
-Each query returns one row for each key of the proposal. It chooses among several rows with NOT EXISTS (a better one),
-not with a window function over all rows, so that a database can use an index for any filter or join.
+Each query returns one row for each key of the proposal, and none of a validation. It chooses among several rows with
+NOT EXISTS (a better one), not with a window function over all rows, so that a database can use an index for any filter
+or join.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from sqlalchemy import ColumnElement, Select, and_, case, literal, or_, select, true, tuple_
 
-from headwater.events.names import DEFAULT_JOB_NAMESPACE
+from headwater.events.names import DEFAULT_JOB_NAMESPACE, VALIDATION_JOB_NAMESPACE
 from headwater.lineage.mapping.commits import COMPACTED, SOURCE
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF
@@ -54,7 +55,7 @@ def table_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
     """Select job, database, table, create_time: for each job and table the time of the first event."""
 
     def is_shown(row: Any) -> ColumnElement[bool]:
-        named = and_(row.side == side, row.table_name.is_not(None), row.job.is_not(None))
+        named = and_(row.side == side, row.table_name.is_not(None), _is_of_production(row))
         return and_(named, within(row), not_hidden(row, row, TABLES_OF[side]))
 
     table = table_of(t.TABLE_LINEAGE)
@@ -77,7 +78,7 @@ def data_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
     table, commits = access_of(t.READ if side == SOURCE else t.WRITE), table_of(t.COMMIT)
 
     def is_shown(row: Any, commit: Any) -> ColumnElement[bool]:
-        known = and_(row.table_name.is_not(None), row.snapshot.is_not(None), row.main == 1, commit.job.is_not(None))
+        known = and_(row.table_name.is_not(None), row.snapshot.is_not(None), row.main == 1, _is_of_production(commit))
         return and_(known, within(row), not_hidden(row, commit, DATA))
 
     def rank(row: Any) -> Any:
@@ -141,10 +142,15 @@ def startup_rows(within: RowFilter = ALL) -> Select[Any]:
             row.snapshot.label("snapshot_id"),
         )
         .join_from(table, runs, row.run == run.run)
-        .where(run.job.is_not(None), within.indexed(run), is_shown(row))
+        .where(_is_of_production(run), within.indexed(run), is_shown(row))
         .where(~row_exists(newer, where=is_newer), ~row_exists(better, where=is_better))
     )
     return cast("Select[Any]", rows)
+
+
+def _is_of_production(by: Any) -> ColumnElement[bool]:
+    """Return a condition: the row is of a job, and of none that ran again only to be compared with what it had made."""
+    return and_(by.job.is_not(None), by.job_namespace != VALIDATION_JOB_NAMESPACE)
 
 
 def _same_job(one: Any, other: Any) -> ColumnElement[bool]:

@@ -1,13 +1,16 @@
 """The job's own process: `python -m headwater.versions.validation.driver REQUEST`.
 
 With the first SparkSession of the job, before the job gets it, the pinned snapshots are looked at and the result
-tables made; then the lens is put in. When the job has ended well, its result is compared. What came out is written to
-the file that the request names, and nothing else tells the parent.
+tables made; then the lens is put in, and stays until the process is gone. When the job has ended well, with its
+threads, its result is compared. What came out is written to the file that the request names, and nothing else tells the
+parent: that is the last thing that the interpreter does, because exit handlers of the job may still try something.
 """
 
 from __future__ import annotations
 
+import atexit
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.errors import HeadwaterError
-from headwater.lens import Lens, TargetUse, put_into_sessions, refuse_remote_sessions
+from headwater.lens import Lens, SessionLenses, TargetUse, put_into_sessions, refuse_remote_sessions
 from headwater.listeners.installation import script
 from headwater.versions.aligned.query import AlignedQuery
 from headwater.versions.aligned.repetition import BarrierRepetition
@@ -50,6 +53,8 @@ from headwater.versions.validation.results import (
 
 _OF_ONE_CONTEXT: Final = ("spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port")
 _CATALOGS: Final = "spark.sql.catalog."
+_SHOWN: Final = 5
+"""How many refusals are named."""
 _REFUSED: Final = 3
 """The exit code of a job that was stopped before it saw a table. The parent reads the outcome, not this."""
 
@@ -69,6 +74,8 @@ class ValidatingDriver:
         self._refusal = ValidationStatus.REFUSED
         self._rows = ComparedRows.ALL if self._found is None else self._found.rows
         self._outputs: list[RedirectedOutput] = []
+        self._lenses: SessionLenses | None = None
+        self._written: ValidationOutcome | None = None
 
     @property
     def _plan(self) -> ValidationPlan:
@@ -76,17 +83,42 @@ class ValidatingDriver:
         return self._found
 
     def run(self) -> None:
-        """Run the job, compare, clean up, and write the outcome. Ends as the interpreter ends, not as the job."""
+        """Run the job, compare, and clean up. The outcome is written when the interpreter ends, as it ends and not as
+        the job."""
         began = time.monotonic()
+        atexit.register(self._write)  # the first handler is the last that runs
         refuse_remote_sessions("headwater validate")
-        lenses = put_into_sessions(self._prepare)
+        label, allowed = self._request.plan.label, self._request.plan.allowed
+        lenses = self._lenses = put_into_sessions(self._prepare, name=f"validate {label}", allowed=allowed)
         code = self._run_job()
-        uses = lenses.uses()
-        lenses.end()
-        outcome = self._outcome(code, uses)
+        end_threads()
+        lenses.close()
+        outcome = self._outcome(code, lenses.uses())
         left = self._clean_up()
         seconds = round(time.monotonic() - began, 1)
-        write_outcome(self._request.outcome_file, replace(outcome, kept=tuple(left), seconds=seconds, plan=self._found))
+        self._written = replace(outcome, kept=tuple(left), seconds=seconds, plan=self._found)
+
+    def _write(self) -> None:
+        """Write the outcome, unless it was overtaken by what the job's exit handlers did."""
+        outcome = self._written
+        if outcome is None:
+            return
+        problems = self._refusals()
+        if outcome.status is ValidationStatus.COMPARED and problems:
+            outcome = replace(outcome, status=ValidationStatus.NOT_COMPARED, comparison=None, problems=problems)
+        write_outcome(self._request.outcome_file, outcome)
+
+    def _refusals(self) -> tuple[str, ...]:
+        """Return why the job can't be validated: what it tried was refused, whether or not it went on."""
+        assert self._lenses is not None  # noqa: S101 - made before the job runs
+        try:
+            found = self._lenses.refusals()
+        except Exception as e:  # noqa: BLE001 - the job ended the JVM
+            return (f"the job can't be validated: what was refused to it isn't known ({_first_line(e)})",)
+        if not found:
+            return ()
+        more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        return (f"the job can't be validated, since it was refused: {'; '.join(found[:_SHOWN])}{more}",)
 
     def _run_job(self) -> int:
         """Return the exit code that the job would have had as a process."""
@@ -179,9 +211,11 @@ class ValidatingDriver:
             status = ValidationStatus.JOB_FAILED if code else ValidationStatus.NOT_COMPARED
             return ValidationOutcome(status=status, problems=() if code else (problem,), exit_code=code)
         name = self._results.names[self._plan.sink.table]
+        refusals = self._refusals()
         if code:
-            return ValidationOutcome(status=ValidationStatus.JOB_FAILED, exit_code=code, result=name)
-        found, problems = None, tuple(self._find_problems_after(uses, self._results.names))
+            failed = ValidationStatus.JOB_FAILED
+            return ValidationOutcome(status=failed, exit_code=code, result=name, problems=refusals)
+        found, problems = None, refusals or tuple(self._find_problems_after(uses, self._results.names))
         try:
             found = None if problems else self._compare(name)
         except Exception as e:  # noqa: BLE001 - said to the parent, whatever it is
@@ -223,21 +257,31 @@ class ValidatingDriver:
 
     def _own_session(self) -> Any:
         """Return a session that nothing of the job's is in: of its context, or where that was stopped of another one
-        with the same configuration."""
+        with the same configuration. It reads all, and writes results alone."""
         from pyspark import SparkConf, SparkContext  # noqa: PLC0415
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
-        if is_alive(self._session):
-            own = self._session.newSession()
-        else:
-            conf = SparkConf().setAll([each for each in self._conf.items() if each[0] not in _OF_ONE_CONTEXT])
-            active: Any = SparkContext
-            own = SparkSession(active._active_spark_context or SparkContext(conf=conf))  # noqa: SLF001
-            self._session = own
+        assert self._lenses is not None  # noqa: S101 - made before the job runs
+        results = () if self._results is None else tuple(self._results.names.values())
+        own_lens = Lens(name="comparison", allowed=results, reads_elsewhere=True, writes_elsewhere=False)
+        with self._lenses.making(own_lens):
+            if is_alive(self._session):
+                own = self._session.newSession()
+            else:
+                conf = SparkConf().setAll([each for each in self._conf.items() if each[0] not in _OF_ONE_CONTEXT])
+                active: Any = SparkContext
+                own = SparkSession(active._active_spark_context or SparkContext(conf=conf))  # noqa: SLF001
+                self._session = own
         for name, value in self._conf.items():
             if name.startswith(_CATALOGS):
                 own.conf.set(name, value)
         return own
+
+
+def end_threads() -> None:
+    """Wait for the threads that the job has started, as the interpreter does when its main thread ends."""
+    shut_down: Any = threading._shutdown  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing calls it
+    shut_down()
 
 
 def is_alive(session: Any) -> bool:
@@ -273,9 +317,16 @@ def write_outcome(path: str, outcome: ValidationOutcome) -> None:
     new.replace(place)
 
 
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
 def main(arguments: Sequence[str]) -> None:
     ValidatingDriver(load_request(Path(arguments[0]).read_bytes())).run()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    # By its name: Java that `__main__` calls is the job's.
+    from headwater.versions.validation import driver
+
+    driver.main(sys.argv[1:])

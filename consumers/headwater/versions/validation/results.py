@@ -56,6 +56,7 @@ class ResultTables:
         self._own: list[RedirectedOutput] = []
         """Those whose results weren't there before: they alone are removed."""
         self._namespaces: list[str] = []
+        """The catalogs in which the namespace wasn't there before."""
         for each in outputs:
             name = f"{_catalog_of(each.table)}.{scratch}.{each.table.rpartition('.')[2]}"
             others = (f"{name}_{number}" for number in count(2))
@@ -66,10 +67,9 @@ class ResultTables:
     def create(self) -> None:
         """Make the results: like their sinks, empty or with what those held before the job."""
         for catalog in sorted({_catalog_of(each.table) for each in self._outputs}):
-            namespace = f"`{catalog}`.`{self._scratch}`"
             if not _has_namespace(self._spark, catalog, self._scratch):
-                self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
-                self._namespaces.append(namespace)
+                self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{catalog}`.`{self._scratch}`")
+                self._namespaces.append(catalog)
         for each in self._outputs:
             name = self.names[each.table]
             if self._spark.catalog.tableExists(full_name(name)):
@@ -91,9 +91,9 @@ class ResultTables:
                 _drop(spark, name, purge=each.format == "ICEBERG")
             except Exception:  # noqa: BLE001 - what is left is said by name
                 left.append(name)
-        for namespace in () if left else self._namespaces:
+        for catalog in () if left else self._namespaces:
             with suppress(Exception):  # somebody else's table may be in it
-                spark.sql(f"DROP NAMESPACE IF EXISTS {namespace}")
+                _drop_namespace(spark, catalog, self._scratch)
         return left
 
     def _make(self, output: RedirectedOutput, result: str) -> None:
@@ -268,11 +268,21 @@ def _copied_properties(table: Any) -> Iterator[tuple[str, str]]:
 
 
 def _has_namespace(spark: SparkSession, catalog: str, namespace: str) -> bool:
+    found, levels = _catalog_and_levels(spark, catalog, namespace)
+    return bool(found.namespaceExists(levels))
+
+
+def _drop_namespace(spark: SparkSession, catalog: str, namespace: str) -> None:
+    """Remove a namespace unless something is in it. No statement: the lens of `spark` lets none drop a namespace."""
+    found, levels = _catalog_and_levels(spark, catalog, namespace)
+    found.dropNamespace(levels, False)
+
+
+def _catalog_and_levels(spark: SparkSession, catalog: str, namespace: str) -> tuple[Any, Any]:
     inside: Any = spark
     levels = inside.sparkContext._gateway.new_array(inside._jvm.java.lang.String, 1)  # noqa: SLF001
     levels[0] = namespace
-    manager = inside._jsparkSession.sessionState().catalogManager()  # noqa: SLF001
-    return bool(manager.catalog(catalog).namespaceExists(levels))
+    return inside._jsparkSession.sessionState().catalogManager().catalog(catalog), levels  # noqa: SLF001
 
 
 def _drop(spark: SparkSession, table: str, *, purge: bool) -> None:

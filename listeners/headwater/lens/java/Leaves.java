@@ -47,23 +47,6 @@ final class Leaves {
         return relation.relation().toString();
     }
 
-    /** Where a command that makes a table is told to put it; null if it isn't told. */
-    static String givenLocation(LogicalPlan plan) {
-        Object spec = call(plan, "tableSpec");
-        Object location = spec == null ? null : call(spec, "location");
-        Object table = spec == null ? firstCatalogTable(plan) : null;
-        if (table != null && call(table, "tableType").toString().indexOf("EXTERNAL") >= 0) location = call(call(table, "storage"), "locationUri");
-        return isDefined(location) ? ((scala.Option) location).get().toString() : null;
-    }
-
-    private static Object firstCatalogTable(LogicalPlan plan) {
-        if (!plan.getClass().getSimpleName().startsWith("Create")) return null;
-        for (int i = 0; i < plan.productArity(); i++) {
-            if (plan.productElement(i) instanceof org.apache.spark.sql.catalyst.catalog.CatalogTable) return plan.productElement(i);
-        }
-        return null;
-    }
-
     static boolean isDelta(LogicalRelation relation) {
         return location(relation).startsWith("Tahoe");
     }

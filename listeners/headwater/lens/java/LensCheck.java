@@ -11,20 +11,17 @@ import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /** Refuses a plan that reads or writes something which the lens doesn't answer for. It trusts nothing that came before. */
 public final class LensCheck {
-    private static final Set LOCAL = setOf("LocalRelation,OneRowRelation,Range,CommandResult,CTERelationRef,LogicalRDD,EmptyRelation,ExternalRDD,UnresolvedSubqueryColumnAliases,NoopCommand,UnionLoopRef,InlineTable,ResolvedInlineTable");
-    private static final String[] HARMLESS = {
-        "Describe", "Show", "Explain", "Reset", "Cache", "Uncache", "Refresh", "List", "Use", "AddJar", "AddFile",
-        "ClearCache", "CreateFunction", "DropFunction", "StreamingExplain", "DropTempView", "GetPath",
-        "CreateUserDefinedFunction", "DeclareVariable", "CreateVariable", "DropVariable", "NoopCommand",
-    };
-    // Others that begin so change tables, such as SetTableProperties.
-    private static final Set SESSION_ONLY = setOf("SetCommand,SetCatalogCommand,SetCatalogAndNamespace,SetNamespaceCommand,SetVariable");
-    private static final String[] TARGETS = {"target", "targetTable", "relation", "table", "tableDesc", "catalogTable", "name", "identifier", "tableIdent", "tableName", "logicalRelation", "originalTable", "hoodieCatalogTable"};
+    private static final Set LOCAL = setOf("LocalRelation,OneRowRelation,Range,CommandResult,CTERelationRef,LogicalRDD,EmptyRelation,ExternalRDD,UnresolvedSubqueryColumnAliases,UnionLoopRef,InlineTable,ResolvedInlineTable,CurrentNamespace,MemoryPlan,CompoundBody");
+    private static final Set STARTED = setOf("StreamingDataSourceV2Relation,StreamingDataSourceV2ScanRelation,StreamingExecutionRelation");
+    /** It calls whatever Java the statement names. */
+    private static final String REFLECTION = "CallMethodViaReflection";
+    private static final String COMMAND = "command:";
 
     private static final LensSpec EVERYTHING = new LensSpec("reads", true, true);
 
@@ -57,6 +54,7 @@ public final class LensCheck {
         } else if (element instanceof scala.collection.Seq) {
             for (scala.collection.Iterator all = ((scala.collection.Seq) element).iterator(); all.hasNext();) visit(all.next());
         } else if (element instanceof Expression) {
+            if (PlanNodes.name(element).equals(REFLECTION)) refuseUnlisted(REFLECTION);
             if (element instanceof PlanExpression) visit(((PlanExpression) element).plan());
             visit(((Expression) element).children());
         } else if (element instanceof LogicalPlan) {
@@ -70,7 +68,15 @@ public final class LensCheck {
             return;
         }
         pin(PlanPin.of(plan));
-        if (plan instanceof Command) visitCommand((Command) plan, plan);
+        refuseUnlisted(lens, plan);
+        if (plan instanceof ExplainCommand) {
+            refuseUnlistedBelow(lens, ((ExplainCommand) plan).logicalPlan());  // nothing of it is run, but a procedure
+            return;
+        }
+        if (PlanNodes.startsStream(plan)) checkSink(plan);
+        if (PlanNodes.isOfSession(plan)) visit(plan.children());
+        else if (PlanNodes.isWrite(plan)) visitWrite(plan);
+        else if (plan instanceof Command && !PlanNodes.isQuery(plan)) refuseUnlisted(PlanNodes.name(plan));
         else if (plan.children().isEmpty()) visitLeaf(plan);
         visit(plan.children());
         if (plan instanceof V2WriteCommand) return;  // its table is no child, and was looked at
@@ -84,6 +90,42 @@ public final class LensCheck {
         if (reads != null) reads.pins.add(pin);
         String other = reads == null ? pin.differsFrom(lens) : null;
         if (other != null) throw pinError(lens, other, pin);
+    }
+
+    /** Refuse a node that isn't on the list. The analysis of some of them does something already. */
+    static void refuseUnlisted(LensSpec lens, LogicalPlan plan) {
+        if (!lens.writesElsewhere && !PlanNodes.isListed(plan) && !lens.isAllowed(COMMAND + PlanNodes.name(plan))) throw unknownError(lens, PlanNodes.name(plan));
+    }
+
+    private static void refuseUnlistedBelow(LensSpec lens, LogicalPlan plan) {
+        refuseUnlisted(lens, plan);
+        for (scala.collection.Iterator all = plan.children().iterator(); all.hasNext();) refuseUnlistedBelow(lens, (LogicalPlan) all.next());
+    }
+
+    private void refuseUnlisted(String name) {
+        if (!lens.writesElsewhere && !lens.isAllowed(COMMAND + name)) throw unknownError(lens, name);
+    }
+
+    private void checkSink(LogicalPlan stream) {
+        Object sink = Leaves.call(stream, "sink");
+        if (lens.writesElsewhere || sink == null || PlanNodes.isHarmlessSink(sink)) return;
+        String name = sinkName(stream, sink);
+        if (!lens.mayWrite(name)) throw sinkError(lens, name);
+    }
+
+    private static String sinkName(LogicalPlan stream, Object sink) {
+        Object pair = Leaves.call(stream, "catalogAndIdent");
+        if (pair instanceof scala.Option && ((scala.Option) pair).isDefined()) {
+            scala.Tuple2 both = (scala.Tuple2) ((scala.Option) pair).get();
+            return TableNames.of((org.apache.spark.sql.connector.catalog.CatalogPlugin) both._1(), (org.apache.spark.sql.connector.catalog.Identifier) both._2());
+        }
+        Set names = new HashSet();
+        addName(names, Leaves.call(stream, "catalogTable"));
+        Object path = Leaves.field(sink, "path");
+        if (names.isEmpty() && (path instanceof String || path instanceof org.apache.hadoop.fs.Path)) names.add(TableNames.path(path.toString()));
+        Object name = names.isEmpty() ? Leaves.call(sink, "name") : null;
+        if (name != null) names.add(name);
+        return (String) (names.isEmpty() ? PlanNodes.name(sink) : names.iterator().next());
     }
 
     private void visitLeaf(LogicalPlan leaf) {
@@ -107,6 +149,8 @@ public final class LensCheck {
             read(Leaves.name(relation), location.startsWith("Tahoe") || location.startsWith("Hoodie"));
         } else if (type.equals("HiveTableRelation")) {
             read(TableNames.ofSessionTable(((org.apache.spark.sql.catalyst.catalog.HiveTableRelation) leaf).tableMeta().identifier()), false);
+        } else if (STARTED.contains(type)) {
+            return;  // the stream was checked when it started
         } else if (type.startsWith("Streaming")) {
             Object table = Leaves.call(leaf, "identifier");
             stream(leaf, table);
@@ -169,42 +213,24 @@ public final class LensCheck {
         if (!written.contains(name) && !lens.mayRead(name)) throw readError(lens, name, hasVersions);
     }
 
-    private void visitCommand(Command command, LogicalPlan plan) {
-        String type = plan.getClass().getSimpleName();
-        if (isHarmless(type)) return;
-        if (type.equals("CreateViewCommand") && isTemporary(plan)) return;
+    private void visitWrite(LogicalPlan plan) {
+        Object target = PlanNodes.target(plan);
         Set names = new HashSet();
-        if (plan instanceof V2WriteCommand) {
-            addName(names, ((V2WriteCommand) plan).table());
-        } else {
-            for (int i = 0; i < TARGETS.length; i++) addName(names, Leaves.call(plan, TARGETS[i]));
-            for (scala.collection.Iterator all = plan.children().iterator(); all.hasNext();) {
-                Object child = all.next();
-                if (child instanceof ResolvedIdentifier || child instanceof ResolvedTable) addName(names, child);
-            }
-            Object nested = firstPlan(plan, "mergeInto", "ut", "dft");
-            if (nested != null) for (int i = 0; i < TARGETS.length; i++) addName(names, Leaves.call(nested, TARGETS[i]));
-            if (names.isEmpty()) addPath(names, plan);
-        }
+        addName(names, target);
+        if (names.isEmpty()) addPath(names, target);
         if (names.isEmpty()) {
-            if (!lens.writesElsewhere) throw unknownError(lens, type);
+            refuseUnlisted(PlanNodes.name(plan));
             return;
         }
-        for (java.util.Iterator all = names.iterator(); all.hasNext();) {
-            String name = (String) all.next();
-            if (!lens.mayWrite(name)) throw writeError(lens, name);
+        String name = (String) names.iterator().next();
+        if (!lens.mayWrite(name)) throw writeError(lens, name);
+        for (java.util.Iterator all = Places.of(plan).iterator(); all.hasNext();) {
+            String place = TableNames.path((String) all.next());
+            if (!lens.mayWrite(place)) throw placeError(lens, name, place);
         }
-        String location = Leaves.givenLocation(plan);
-        if (location != null && !lens.mayWrite(TableNames.path(location))) throw placeError(lens, names.iterator().next(), TableNames.path(location));
-        written.addAll(names);
-        if (reads != null) for (java.util.Iterator all = names.iterator(); all.hasNext();) reads.written.put(all.next(), RowEffects.of(plan));
-    }
-
-    private static Object firstPlan(LogicalPlan plan, String one, String two, String three) {
-        Object found = Leaves.call(plan, one);
-        if (found == null) found = Leaves.call(plan, two);
-        if (found == null) found = Leaves.call(plan, three);
-        return found instanceof LogicalPlan ? found : null;
+        if (reads != null || PlanNodes.changesRows(plan)) written.add(name);
+        if (reads != null) reads.written.put(name, RowEffects.of(plan));
+        else if (target instanceof LogicalPlan) seen.put(target, Boolean.TRUE);  // it isn't read there
     }
 
     private static void addName(Set names, Object target) {
@@ -221,28 +247,17 @@ public final class LensCheck {
         else if (found instanceof org.apache.spark.sql.catalyst.catalog.HiveTableRelation) names.add(TableNames.ofSessionTable(((org.apache.spark.sql.catalyst.catalog.HiveTableRelation) found).tableMeta().identifier()));
     }
 
-    private static void addPath(Set names, LogicalPlan plan) {
-        Object path = Leaves.call(plan, "outputPath");
-        if (path == null) path = Leaves.call(plan, "options");
+    private static void addPath(Set names, Object target) {
+        Object path = target;
         if (path instanceof scala.collection.Map) {
             scala.Option found = ((scala.collection.Map) path).get("path");
             path = found.isDefined() ? found.get() : null;
         }
-        if (path != null) names.add(TableNames.path(path.toString()));
+        if (path instanceof String || path instanceof org.apache.hadoop.fs.Path) names.add(TableNames.path(path.toString()));
     }
 
     private static boolean isRowLevel(DataSourceV2Relation relation) {
         return relation.table().getClass().getSimpleName().equals("RowLevelOperationTable");
-    }
-
-    private static boolean isHarmless(String type) {
-        for (int i = 0; i < HARMLESS.length; i++) if (type.startsWith(HARMLESS[i])) return true;
-        return SESSION_ONLY.contains(type);
-    }
-
-    private static boolean isTemporary(LogicalPlan plan) {
-        Object type = Leaves.call(plan, "viewType");
-        return type != null && !type.toString().startsWith("PersistedView");
     }
 
     private static Set setOf(String names) {
@@ -268,14 +283,18 @@ public final class LensCheck {
     }
 
     static LensError placeError(LensSpec lens, Object name, String location) {
-        return new LensError("the lens '" + lens.name + "' would have " + name + " made at " + location + ", where the table may be that it stands for: leave the location out, or allow it by this path");
+        return new LensError("the lens '" + lens.name + "' would have " + name + " put at " + location + ", where the table may be that it stands for: leave the location out, or allow it by this path");
     }
 
     static LensError streamError(LensSpec lens, String name) {
         return new LensError("the lens '" + lens.name + "' can't pin a streaming read of " + name + ", which goes on with what is written later: read it in batch, or don't pin it and allow it by this name");
     }
 
+    static LensError sinkError(LensSpec lens, String name) {
+        return new LensError("the lens '" + lens.name + "' doesn't redirect the sink of a stream, and it would write " + name + ": write in foreachBatch, or allow it by this name");
+    }
+
     static LensError unknownError(LensSpec lens, String type) {
-        return new LensError("the lens '" + lens.name + "' redirects writes, and what " + type + " would write can't be seen: do it outside of the lens");
+        return new LensError("the lens '" + lens.name + "' redirects writes, and isn't known to redirect all that " + type + " does: do it outside of the lens, or allow it by the name " + COMMAND + type);
     }
 }

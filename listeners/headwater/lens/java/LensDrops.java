@@ -49,7 +49,10 @@ final class LensDrops extends AbstractFunction0 implements ExternalCatalogEventL
         if (lens == null || !(event instanceof DropTablePreEvent) || !isOfSession()) return;
         DropTablePreEvent drop = (DropTablePreEvent) event;
         String name = TableNames.ofSessionTable(new TableIdentifier(drop.name(), scala.Option.apply(drop.database())));
-        if (!lens.mayWrite(name)) throw new Refusal(lens, name);
+        if (lens.mayWrite(name)) return;
+        Refusal refusal = new Refusal(lens, name);
+        state.note(refusal);
+        throw refusal;
     }
 
     /** Sessions share the catalog, and the event comes in the thread of the one that drops. */

@@ -114,7 +114,14 @@ public final class LensHooks {
 
         public Object apply(Object plan) {
             LensSpec lens = state.current;
-            if (lens != null && !Executions.isInternal(state.context)) LensCheck.check(lens, (LogicalPlan) plan);
+            if (lens == null || Executions.isInternal(state.context)) return scala.runtime.BoxedUnit.UNIT;
+            try {
+                state.refuseIfClosed();
+                LensCheck.check(lens, (LogicalPlan) plan);
+            } catch (LensError e) {
+                state.note(e);
+                throw e;
+            }
             return scala.runtime.BoxedUnit.UNIT;
         }
     }
@@ -130,10 +137,15 @@ public final class LensHooks {
         public org.apache.spark.sql.catalyst.trees.TreeNode apply(org.apache.spark.sql.catalyst.trees.TreeNode plan) {
             LensSpec lens = state.current;
             org.apache.spark.sql.execution.QueryExecution running = lens == null ? null : Executions.root(state.context);
-            if (running != null) {
+            if (running == null) return plan;
+            try {
+                state.refuseIfClosed();
                 LensCheck.check(lens, running.analyzed());
-                state.uses.note(lens, running.analyzed());
+            } catch (LensError e) {
+                state.note(e);
+                throw e;
             }
+            state.uses.note(lens, running.analyzed());
             return plan;
         }
     }

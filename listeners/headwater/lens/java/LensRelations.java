@@ -23,12 +23,19 @@ public final class LensRelations extends org.apache.spark.sql.catalyst.analysis.
     public LogicalPlan apply(LogicalPlan plan) {
         LensSpec lens = state.current;
         if (lens == null || Executions.isInternal(state.context)) return super.apply(plan);
-        LogicalPlan rewritten = LensRewrite.apply(lens, session, plan);
         try {
-            return super.apply(rewritten);
+            state.refuseIfClosed();
+            return super.apply(LensRewrite.apply(lens, session, plan));
         } catch (Exception e) {
-            org.apache.spark.unsafe.Platform.throwException(UnreadablePin.explain(lens, session, plan, e));
+            Throwable explained = UnreadablePin.explain(lens, session, plan, e);
+            if (explained instanceof LensError) state.note(explained);
+            org.apache.spark.unsafe.Platform.throwException(explained);
             throw e;
         }
+    }
+
+    /** Whether the session has this lens. A clone has that of the session that it was made of. */
+    public boolean isOf(Object other) {
+        return state == other;
     }
 }

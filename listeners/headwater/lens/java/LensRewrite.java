@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.streaming.WriteToStreamStatement;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
@@ -61,6 +62,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     }
 
     public Object applyOrElse(Object node, scala.Function1 otherwise) {
+        LensCheck.refuseUnlisted(lens, (LogicalPlan) node);  // Spark 4 runs a procedure while it analyses its statement
         if (node instanceof UnresolvedRelation) return relation((UnresolvedRelation) node);
         if (node instanceof LogicalRelation || node instanceof DataSourceV2Relation) return topics((LogicalPlan) node);
         if (node instanceof MergeIntoTable) markTarget(((MergeIntoTable) node).targetTable());
@@ -68,10 +70,8 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         if (node instanceof DeleteFromTable) markTarget(((DeleteFromTable) node).table());
         if (node instanceof InsertIntoStatement) return insert((InsertIntoStatement) node);
         if (node instanceof V2WriteCommand) return write((V2WriteCommand) node);
-        String type = node.getClass().getSimpleName();
-        if (type.equals(HUDI_TRAVEL)) ((LogicalPlan) ((LogicalPlan) node).children().apply(0)).setTagValue(REPLACED, Boolean.TRUE);
-        // Spark 4 runs a procedure while its statement is analysed: the check of what was analysed would come too late.
-        if (!lens.writesElsewhere && (type.equals("Call") || type.equals("CallStatement"))) throw LensCheck.unknownError(lens, "CALL");
+        if (node.getClass().getSimpleName().equals(HUDI_TRAVEL)) ((LogicalPlan) ((LogicalPlan) node).children().apply(0)).setTagValue(REPLACED, Boolean.TRUE);
+        if (node instanceof WriteToStreamStatement) return OwnCheckpoints.of(lens, session, (WriteToStreamStatement) node);
         if (node instanceof UnresolvedIdentifier) return identifier((UnresolvedIdentifier) node);
         if (node instanceof ResolvedIdentifier) return resolvedIdentifier((ResolvedIdentifier) node);
         if (node instanceof UnresolvedTable) return named((LogicalPlan) node, ((UnresolvedTable) node).multipartIdentifier());
