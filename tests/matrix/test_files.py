@@ -368,8 +368,26 @@ def test_what_an_error_says_holds_no_literal(driver: Driver, condition: str | No
             spark.conf.unset("spark.sql.ansi.enabled")
 
     error = the(StatementFailed, driver.events_of_failure(fail)).error
-    assert re.findall("QZX|98765", error.message) == []
+    assert re.findall("QZX|98765", error.model_dump_json()) == []
     assert condition is None or condition in (error.condition, *re.findall(r"\[([A-Z_.]+)\]", error.message))
+
+
+def test_what_spark_fills_into_its_message_is_a_field_of_its_own(driver: Driver) -> None:
+    """Types and settings stay, the value goes."""
+    place = Place(driver, "parquet")
+
+    def fail(spark: SparkSession) -> object:
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+        try:
+            return spark.sql(f"INSERT INTO {place.db}.b SELECT CAST('QZX' AS INT), s FROM {place.db}.a")
+        finally:
+            spark.conf.unset("spark.sql.ansi.enabled")
+
+    error = the(StatementFailed, driver.events_of_failure(fail)).error
+    assert (error.condition, error.sql_state) == ("CAST_INVALID_INPUT", "22018")
+    assert error.parameters["expression"] == "'?'"
+    assert error.parameters["sourceType"] == '"STRING"'
+    assert error.parameters["targetType"] == '"INT"'
 
 
 def test_a_view_and_a_temporary_view_are_seen_through(driver: Driver) -> None:

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
-from headwater.events.redaction import redact
+from headwater.events.redaction import redacted_excerpt
 
 _EXCERPT: Final = 300
 _REFUSED: Final = {400, 413, 422}
@@ -87,5 +87,5 @@ def seconds_to_wait(retry_after: str | None, now: datetime | None = None) -> flo
 
 
 def _excerpt(body: str) -> str:
-    words = " ".join(body[: 4 * _EXCERPT].split())[:_EXCERPT]
-    return f" ({redact(words)})" if words else ""
+    words = redacted_excerpt(body, _EXCERPT)
+    return f" ({words})" if words else ""

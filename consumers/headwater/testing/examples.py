@@ -273,7 +273,12 @@ DRAFTS: Final[tuple[Event, ...]] = (
     StatementFailed(
         inputs=(Source(**place("orders")),),
         outputs=(Sink(**place("daily")),),
-        error=ErrorDetails(type="AnalysisException", message="[DIVIDE_BY_ZERO] by zero", condition="DIVIDE_BY_ZERO"),
+        error=ErrorDetails(
+            type="AnalysisException",
+            message="[DIVIDE_BY_ZERO] by zero",
+            condition="DIVIDE_BY_ZERO",
+            parameters=StringMap({"config": '"spark.sql.ansi.enabled"'}),
+        ),
     ),
     JobStatusChanged(job=PARENT, status=JobStatus.KILLED, inferred=True, signal=9),
     Gap(

@@ -345,6 +345,8 @@ class ErrorDetails(Model):
     condition: IdentityString | None = None
     """Spark's error class, TABLE_OR_VIEW_NOT_FOUND say."""
     sql_state: IdentityString | None = None
+    parameters: Annotated[StringMap, ErrorText("type")] = StringMap()
+    """What Spark fills into the condition's message, by the names that Spark gives. Judged like values of options."""
 
 
 class StatementFailed(JobEvent):
@@ -356,7 +358,7 @@ class StatementFailed(JobEvent):
     """
 
     kind: Literal["StatementFailed"] = "StatementFailed"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     inputs: Annotated[tuple[Source, ...], Splittable()] = ()
     outputs: Annotated[tuple[Sink, ...], Splittable()] = ()
     parent_job: JobName | None = None
@@ -399,7 +401,7 @@ class JobStatusChanged(JobEvent):
     """
 
     kind: Literal["JobStatusChanged"] = "JobStatusChanged"
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     status: JobStatus
     inferred: bool = False
     """Reported by somebody else, who found the run dead: a status reported by the run itself beats it."""

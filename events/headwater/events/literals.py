@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from headwater.events.avro.types import fields_with
-from headwater.events.base import Model
+from headwater.events.base import Model, StringMap
 from headwater.events.marks import ErrorText, SqlText, marked
-from headwater.events.redaction import mask_literals, mask_message
+from headwater.events.redaction import mask_literals, mask_message, mask_parameter
 
 M = TypeVar("M", bound=Model)
 
@@ -23,12 +23,19 @@ def without_literals(model: M) -> M:
         if content[name] is not None and (masked := mask_literals(content[name])) != content[name]:
             update[name] = masked
     for name, error in errors.items():
-        if content[name] and (masked := mask_message(content[name], kind=content[error.kind])) != content[name]:
-            update[name] = masked
+        said = content[name]
+        if said and (hidden := _mask_error(said, content[error.kind])) != said:
+            update[name] = hidden
     for name in nested:
         if content[name] and (masked := _mask_within(content[name])) is not content[name]:
             update[name] = masked
     return model.model_copy(update=update) if update else model
+
+
+def _mask_error(said: str | StringMap, kind: str) -> str | StringMap:
+    if isinstance(said, str):
+        return mask_message(said, kind)
+    return StringMap({key: mask_parameter(key, value) for key, value in said.items()})
 
 
 def _mask_within(value: Any) -> Any:

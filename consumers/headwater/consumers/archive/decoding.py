@@ -22,6 +22,7 @@ from headwater.events.avro.column_reader import DATASET
 from headwater.events.avro.framing import Framed, SingleObject
 from headwater.events.avro.raw_reader import physical
 from headwater.events.avro.schema_cache import SchemaCache, WriterSchema
+from headwater.events.redaction import redacted_excerpt
 
 UNDECODED: Final = "undecoded"
 """The kind of records that can't be decoded."""
@@ -173,7 +174,7 @@ def _failed(error: Exception) -> DecodedEvent:
     if isinstance(error, EOFError | IndexError):
         return DecodedEvent(error="the bytes end too early")
     text = str(error) if isinstance(error, DecodeError | ValueError) else f"{type(error).__name__}: {error}"
-    return DecodedEvent(error=text[:_LONGEST_ERROR])
+    return DecodedEvent(error=redacted_excerpt(text, _LONGEST_ERROR))
 
 
 @cache

@@ -10,6 +10,7 @@ from headwater.consumers.spark.schemas import KnownSchemas, known_schemas, reade
 from headwater.consumers.spark.session import functions, require_avro, warn_without_limits
 from headwater.errors import ConfigurationError
 from headwater.events.avro import WriterSchema
+from headwater.events.redaction import redacted_excerpt
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -125,5 +126,5 @@ def _require_spark_takes(spark: SparkSession, schema: WriterSchema) -> None:
     try:
         spark.range(0).select(_read([reading])).schema  # noqa: B018  # asking for it is what parses
     except Exception as e:
-        reason = str(e).strip().splitlines()[0][:300]
+        reason = redacted_excerpt(str(e).strip().splitlines()[0], 300)
         raise ConfigurationError(f"Spark can't read by the schema of {schema.kind} v{schema.version}: {reason}") from e

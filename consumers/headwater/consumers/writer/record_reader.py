@@ -18,6 +18,7 @@ from headwater.consumers.sources import BusRecord
 from headwater.errors import TerminalError, TransientError
 from headwater.events.avro import Codec, DecodeError, UnknownEvent
 from headwater.events.envelope import Event
+from headwater.events.redaction import redacted_excerpt
 from headwater.lineage.bulk import DeadLetter, DeadLetterReason, EventRows
 from headwater.lineage.mapping import BatchMapper, map_event
 from headwater.lineage.rows import Row, combine_rows, merge_by_key
@@ -256,5 +257,5 @@ def _merge_all(known: dict[bytes, Row], rows: list[Row]) -> dict[bytes, Row]:
 def _describe_error(error: Exception) -> str:
     """Return an error's message with the line that raised it."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    text = f"{type(error).__name__}: {error}"
-    return f"{text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'} ({Path(place.filename).name}:{place.lineno})"
+    text = redacted_excerpt(f"{type(error).__name__}: {error}", _LONGEST)
+    return f"{text} ({Path(place.filename).name}:{place.lineno})"

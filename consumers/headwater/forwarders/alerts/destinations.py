@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from cloudevents.http import CloudEvent
 
 from headwater.errors import TerminalError, TransientError
-from headwater.events.redaction import redact
+from headwater.events.redaction import READ, redacted_excerpt
 from headwater.forwarders.alerts.rule_file import AlertWebhookOptions, CommandOptions, DestinationOptions, SlackOptions
 from headwater.forwarders.webhook.cloud_events import structured
 from headwater.forwarders.webhook.http_endpoint import HttpEndpoint
@@ -116,8 +116,8 @@ class CommandDestination:
                     raise TransientError(f"{program} didn't end within {self._timeout:g} s, and was killed") from None
             if process.returncode:
                 errors.seek(0)
-                words = " ".join(errors.read(4 * _EXCERPT).decode("utf-8", "replace").split())[:_EXCERPT]
-                raise TransientError(f"{program} ended with {process.returncode} ({redact(words)})")
+                words = redacted_excerpt(errors.read(4 * READ).decode("utf-8", "replace"), _EXCERPT)
+                raise TransientError(f"{program} ended with {process.returncode} ({words})")
 
     async def check(self) -> list[CheckResult]:
         program = self._command[0]

@@ -8,8 +8,18 @@ from __future__ import annotations
 
 from headwater.events.redaction._canonical import canonical_text
 from headwater.events.redaction._literals import mask_literals
-from headwater.events.redaction._messages import mask_message
-from headwater.events.redaction._redactor import Redactor, redact
-from headwater.events.redaction._texts import REDACTED
+from headwater.events.redaction._messages import mask_message, mask_parameter
+from headwater.events.redaction._redactor import Redactor, redact, redacted_excerpt
+from headwater.events.redaction._texts import READ, REDACTED
 
-__all__ = ["REDACTED", "Redactor", "canonical_text", "mask_literals", "mask_message", "redact"]
+__all__ = [
+    "READ",
+    "REDACTED",
+    "Redactor",
+    "canonical_text",
+    "mask_literals",
+    "mask_message",
+    "mask_parameter",
+    "redact",
+    "redacted_excerpt",
+]

@@ -24,7 +24,7 @@ from headwater.events.redaction._options import (
     is_plain,
     squash_names,
 )
-from headwater.events.redaction._texts import REDACTED, without_secrets
+from headwater.events.redaction._texts import READ, REDACTED, without_secrets
 from headwater.events.redaction._walk import AnyModel, Ways, walk_model
 
 AnyValue = TypeVar("AnyValue")
@@ -195,6 +195,12 @@ def hide_all(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return type(value)(hide_all(item) for item in value)
     return value if value is None or isinstance(value, bool) or value == "" else REDACTED
+
+
+def redacted_excerpt(text: str, longest: int) -> str:
+    """The text on one line without its secrets, and then cut: half a password doesn't look like one."""
+    words = " ".join(_default.text(text[:READ]).split())
+    return words if len(words) <= longest else f"{words[: longest - 1]}…"
 
 
 _default: Final = Redactor()

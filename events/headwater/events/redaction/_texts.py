@@ -18,7 +18,8 @@ REDACTED: Final = "*********(redacted)"
 """The mark that stands where a secret stood: Spark's own, so that people know it and tools that look for it find it."""
 KEPT: Final = 16_384
 """Characters that are kept of a text; the rest goes."""
-_MARGIN: Final = 1_024
+READ: Final = KEPT + 1_024
+"""Characters that are read of a text, and that have to be given where somebody cuts it before."""
 _MOST_PARTS: Final = 50
 """Of those that are hidden; after so many the rest of the text goes."""
 _NAME: Final = re.compile(r"[\w.-]{1,256}")
@@ -32,7 +33,7 @@ _HARMLESS: Final = re.compile(
     r"|oauth\.token, without producer|oauth\.token: [\w.]{1,99}:[\w.]{1,99}: there is no |sasl\.password right\Z"
     r"|delegation token\b|jsontoken|start_object token|start_array token|end_object token|end_array token"
     r"|extra input '[a-z_<>]{1,32}'|mismatched input '[a-z_<>]{1,32}'|missing '[a-z_]{1,32}'|at or near '[a-z_]{1,32}'"
-    r"|unexpected token '[^\w\s]{1,3}'|unexpected_token\]|aes_key_length\]"
+    r"|unexpected token '[^\w\s]{1,3}'|unexpected_token\]|wrong_num_token\]|aes_key_length\]"
     r"|password[-_.]?(?:file|callable|command)\b(?!\s*[=:]\s*['\"])"
     r"|abfs(?<!\w....)s?://[\w.-]+@|wasb(?<!\w....)s?://[\w.-]+@|adl(?<!\w...)://[\w.-]+@|oci(?<!\w...)://[\w.-]+@"
     r"|/0x[0-9a-f]+@[0-9a-f]"
@@ -96,7 +97,7 @@ def without_secrets(text: str, custom: re.Pattern[str] | None = None) -> str:
     What is longer than can be kept is read a bit further than it is kept: a password without the `@` behind it doesn't
     look like one.
     """
-    read = text[: KEPT + _MARGIN]
+    read = text[:READ]
     folded = fold(read)
     if folded is None:
         return REDACTED

@@ -15,6 +15,7 @@ from headwater.events.avro import Codec
 from headwater.events.envelope import Event
 from headwater.events.health import Gap, GapReason
 from headwater.events.keys import KIND
+from headwater.events.redaction import redacted_excerpt
 from headwater.journal import Files, Fsync, JournalEntry, JournalOptions, JournalRecord, LocalLog, StorageError
 
 DIRECTORY: Final = "dead-letters"
@@ -37,7 +38,9 @@ class DeadLetterStore:
     def keep(self, listener: str, record: JournalRecord, why: str) -> Path:
         """Write one record to the disk, and return the log that it is in. A HeadwaterError where no place takes it."""
         fault: HeadwaterError = StorageError("there is no directory for dead letters")
-        entry = JournalEntry(record.value, record.key, (*record.headers, (WHY, why[:_MAX_WHY].encode())))
+        entry = JournalEntry(
+            record.value, record.key, (*record.headers, (WHY, redacted_excerpt(why, _MAX_WHY).encode()))
+        )
         for place in self._places():
             try:
                 return self._keep_in(place / DIRECTORY / listener, entry)

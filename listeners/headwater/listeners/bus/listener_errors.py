@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from headwater.events.redaction import redacted_excerpt
+
 _LOG = logging.getLogger(__name__)
 _MAX_DETAIL_LENGTH: Final = 500
 _MAX_CAUSE_LENGTH: Final = 64
@@ -58,7 +60,8 @@ class ListenerErrors:
         It is new if nothing like it was logged since the listener last progressed. Numbers in the detail are ignored,
         and so are problems that come and go within a minute.
         """
-        cause, detail = _as_one_line(cause)[:_MAX_CAUSE_LENGTH], _as_one_line(detail)[:_MAX_DETAIL_LENGTH]
+        cause = redacted_excerpt(cause, _MAX_CAUSE_LENGTH)
+        detail = redacted_excerpt(detail, _MAX_DETAIL_LENGTH)
         with self._lock:
             self._count(cause)
             self.last = f"{cause}: {detail}"
@@ -96,8 +99,4 @@ class ListenerErrors:
 
 def describe_error(error: BaseException) -> str:
     """One line."""
-    return _as_one_line(f"{type(error).__name__}: {error}")[:_MAX_DETAIL_LENGTH]
-
-
-def _as_one_line(text: str) -> str:
-    return " ".join(str(text).split())
+    return redacted_excerpt(f"{type(error).__name__}: {error}", _MAX_DETAIL_LENGTH)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.errors import HeadwaterError
+from headwater.events.redaction import READ
 from headwater.listeners.capture.formats import java_parts
 from headwater.listeners.capture.formats.plugin import JavaPart
 
@@ -191,7 +192,7 @@ def root_message(error: Exception) -> str:
     words = [str(cause.toString())]
     while (cause := cause.getCause()) is not None and len(words) < 20:
         words.append(str(cause.toString()))
-    return words[-1][:600]
+    return words[-1][:READ]
 
 
 _OURS: Final = "headwater"

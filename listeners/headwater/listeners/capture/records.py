@@ -305,7 +305,11 @@ def _numbers(numbers: Iterable[int] | None) -> tuple[int, ...] | None:
 
 def _failure(fields: Mapping[str, Any]) -> FailureDetails:
     return FailureDetails(
-        fields.get("message", ""), fields.get("type", ""), fields.get("condition"), fields.get("sqlState")
+        fields.get("message", ""),
+        fields.get("type", ""),
+        fields.get("condition"),
+        fields.get("sqlState"),
+        fields.get("parameters", _EMPTY),
     )
 
 

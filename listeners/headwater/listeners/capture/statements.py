@@ -20,6 +20,7 @@ class FailureDetails:
     type: str = ""
     condition: str | None = None
     sql_state: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from headwater.events.base import StringMap
 from headwater.events.jobs import ErrorDetails, JobStatus
+from headwater.events.redaction import READ
 
-_MAX_MESSAGE_LENGTH: Final = 8_000
+_MAX_MESSAGE_LENGTH: Final = READ
+"""Redaction keeps less of it: what is cut before it would hide where a password ends."""
+_MAX_PARAMETER_LENGTH: Final = 2_000
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]")
 _SQL_STATE: Final = re.compile(r"SQLSTATE: ([0-9A-Z]{5})\b")
 _JAVA_FRAMES: Final = "\n\tat "
@@ -32,7 +37,9 @@ class RunEnd:
             return self.details_without_error
         kind = type(self.error)
         return make_error_details(
-            f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."), _message_of(self.error)
+            f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
+            _message_of(self.error),
+            _parameters_of(self.error),
         )
 
 
@@ -54,7 +61,7 @@ def run_end_of(error: BaseException | None) -> RunEnd:
     return RunEnd(status=JobStatus.FAILED, error=error)
 
 
-def make_error_details(kind: str, message: str) -> ErrorDetails:
+def make_error_details(kind: str, message: str, parameters: Mapping[str, str] | None = None) -> ErrorDetails:
     """An error by its class and message; Spark's own say in their message which one it is."""
     condition = _CONDITION.match(message)
     state = _SQL_STATE.search(message)
@@ -63,6 +70,7 @@ def make_error_details(kind: str, message: str) -> ErrorDetails:
         message=message[:_MAX_MESSAGE_LENGTH],
         condition=condition[1] if condition else None,
         sql_state=state[1] if state else None,
+        parameters=StringMap(parameters or {}),
     )
 
 
@@ -71,6 +79,15 @@ def exit_code_of(error: SystemExit) -> int:
     if error.code is None:
         return 0
     return error.code & 0xFF if isinstance(error.code, int) else 1
+
+
+def _parameters_of(error: BaseException) -> dict[str, str]:
+    """What Spark filled into the message; errors of others have none."""
+    try:
+        found: Any = getattr(error, "getMessageParameters", dict)()
+        return {str(key): str(value)[:_MAX_PARAMETER_LENGTH] for key, value in dict(found or {}).items()}
+    except Exception:  # noqa: BLE001 - a JVM that is gone, or a method of that name which is somebody's own
+        return {}
 
 
 def _message_of(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
+from headwater.events.redaction import redacted_excerpt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,4 +55,6 @@ def translate_job_error(error: Exception) -> HeadwaterError:
         if isinstance(kind, type) and issubclass(kind, HeadwaterError):
             is_transient = issubclass(kind, TransientError)
             return TransientError(message) if is_transient else TerminalError(message)
-    return TransientError(f"Spark gave a micro-batch up, which is read again by the next run: {words[:_LONGEST]}")
+    return TransientError(
+        f"Spark gave a micro-batch up, which is read again by the next run: {redacted_excerpt(words, _LONGEST)}"
+    )

@@ -15,6 +15,7 @@ from headwater.config.spark_submit import spark_properties
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
 from headwater.consumers.spark.session import MissingSparkError
 from headwater.errors import ConfigurationError
+from headwater.events.redaction import redacted_excerpt
 from headwater.lineage.lake import LakeAddress
 from headwater.lineage.lake.formats import format_of
 
@@ -60,7 +61,7 @@ def pipeline_session(
     except ConfigurationError:
         raise
     except Exception as e:
-        raise ConfigurationError(f"Spark doesn't start: {str(e).strip()[:1000]}") from e
+        raise ConfigurationError(f"Spark doesn't start: {redacted_excerpt(str(e), 1_000)}") from e
     _warn_if_unwatched(spark)
     try:
         yield spark

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from headwater.events import Committed, Event, Gap, Input, JobLineage, Output, StatementFailed
+from headwater.events.base import StringMap
 from headwater.events.catalog import ModificationEffect
 from headwater.events.health import GapReason
 from headwater.events.jobs import (
@@ -126,6 +127,7 @@ class CommitTranslator:
                 message=failure.message,
                 condition=failure.condition,
                 sql_state=failure.sql_state,
+                parameters=StringMap(failure.parameters),
             ),
             sql=statement.sql,
             **_stream_fields(statement),

@@ -19,7 +19,8 @@ public final class CaughtErrors {
     /** Between two records; of those beyond only the number is reported. */
     private static final int MOST_REPORTED = 20;
     private static final int MOST_FRAMES = 12;
-    private static final int MOST_CHARACTERS = 400;
+    /** More than redaction keeps: half a password doesn't look like one. */
+    private static final int MOST_CHARACTERS = 5000;
     private static final String OURS = "headwater.";
     private static final AtomicLong COUNT = new AtomicLong();
     /** By place and class, what the first one said, and the line of ours where it arose. */

@@ -282,6 +282,20 @@ public final class StatementWriter {
         if (failure instanceof org.apache.spark.SparkThrowable) {
             json.entry("condition", ((org.apache.spark.SparkThrowable) failure).getErrorClass());
             json.entry("sqlState", ((org.apache.spark.SparkThrowable) failure).getSqlState());
+            parameters(((org.apache.spark.SparkThrowable) failure).getMessageParameters(), json);
+        }
+        json.close();
+    }
+
+    /** What is longer than this isn't reported as it stands, so a value that is cut here is hidden. */
+    private static void parameters(Map parameters, Json json) {
+        if (parameters == null || parameters.isEmpty()) return;
+        json.key("parameters").open();
+        java.util.Iterator each = new java.util.TreeMap(parameters).entrySet().iterator();
+        for (int i = 0; i < 30 && each.hasNext(); i++) {
+            Map.Entry entry = (Map.Entry) each.next();
+            String value = String.valueOf(entry.getValue());
+            json.entry((String) entry.getKey(), value.length() > 2000 ? value.substring(0, 2000) : value);
         }
         json.close();
     }

@@ -11,6 +11,7 @@ from uuid import uuid4
 from headwater.consumers.spark.pipeline.lake.arrow import SCHEMA, pack, unpacking_task
 from headwater.consumers.spark.pipeline.writing_tasks import retry_transient
 from headwater.errors import TransientError
+from headwater.events.redaction import redacted_excerpt
 from headwater.lineage.lake import LakeAddress
 from headwater.lineage.lake.formats import LakeFormat, format_of
 from headwater.lineage.lake.merging import LakeTable, lake_tables
@@ -87,7 +88,7 @@ class LakeTables:
         except Exception as e:
             if is_conflict(e, self._format):
                 _LOG.info("somebody else has changed %s meanwhile: its rows are merged again", target)
-                raise TransientError(f"others change {target} all the time: {str(e)[:300]}") from e
+                raise TransientError(f"others change {target} all the time: {redacted_excerpt(str(e), 300)}") from e
             raise
         finally:
             changed.unpersist()
