@@ -40,16 +40,16 @@ class Pip5Store:
     """These methods, in dictionaries."""
 
     def __init__(self) -> None:
-        self._source_tables: dict[tuple[str, str, str], TableLineage] = {}
-        self._sink_tables: dict[tuple[str, str, str], TableLineage] = {}
-        self._source_data: dict[tuple[str, int, str, str], DataLineage] = {}
-        self._sink_data: dict[tuple[str, int, str, str], DataLineage] = {}
+        self._source_tables: dict[tuple[object, ...], TableLineage] = {}
+        self._sink_tables: dict[tuple[object, ...], TableLineage] = {}
+        self._source_data: dict[tuple[object, ...], DataLineage] = {}
+        self._sink_data: dict[tuple[object, ...], DataLineage] = {}
         self.troubles: list[Exception] = []
         self.count = 0
 
     def store_source_table_lineage(self, entity: TableLineage) -> None:
         self._called()
-        self._source_tables.setdefault((entity.job, entity.database, entity.table), entity)
+        self._source_tables.setdefault(_table_key(entity), entity)
 
     def delete_source_table_lineage(self, job: str) -> None:
         self._called()
@@ -60,7 +60,7 @@ class Pip5Store:
 
     def store_sink_table_lineage(self, entity: TableLineage) -> None:
         self._called()
-        self._sink_tables.setdefault((entity.job, entity.database, entity.table), entity)
+        self._sink_tables.setdefault(_table_key(entity), entity)
 
     def delete_sink_table_lineage(self, job: str) -> None:
         self._called()
@@ -71,14 +71,14 @@ class Pip5Store:
 
     def store_source_data_lineage(self, entity: DataLineage) -> None:
         self._called()
-        self._source_data[entity.job, entity.barrier_id, entity.database, entity.table] = entity
+        self._source_data[_data_key(entity)] = entity
 
     def source_data_lineages(self, predicate: Predicate | None = None) -> Iterator[DataLineage]:
         return _chosen(self._source_data.values(), predicate)
 
     def store_sink_data_lineage(self, entity: DataLineage) -> None:
         self._called()
-        self._sink_data[entity.job, entity.barrier_id, entity.database, entity.table] = entity
+        self._sink_data[_data_key(entity)] = entity
 
     def sink_data_lineages(self, predicate: Predicate | None = None) -> Iterator[DataLineage]:
         return _chosen(self._sink_data.values(), predicate)
@@ -91,6 +91,14 @@ class Pip5Store:
             raise self.troubles.pop()
 
 
+def _table_key(entity: TableLineage) -> tuple[object, ...]:
+    return (entity.job, entity.catalog, entity.database, entity.table)
+
+
+def _data_key(entity: DataLineage) -> tuple[object, ...]:
+    return (*_table_key(entity), entity.barrier_id)
+
+
 def _chosen(entities: object, predicate: Predicate | None) -> Iterator[E]:
     return (each for each in list(entities) if predicate is None or predicate.holds(each))  # type: ignore[call-overload]
 
@@ -100,16 +108,13 @@ def answers(store: LineageMeta) -> list[list[Any]]:
     tables = (store.source_table_lineages(), store.sink_table_lineages())
     data = (store.source_data_lineages(), store.sink_data_lineages())
     return [
-        *[sorted((each.job, each.database, each.table) for each in some) for some in tables],
-        *[
-            sorted((each.job, each.database, each.table, each.barrier_id, each.snapshot_id) for each in some)
-            for some in data
-        ],
+        *[sorted((each.job, each.catalog, each.database, each.table) for each in some) for some in tables],
+        *[sorted((*_table_key(each), each.barrier_id, each.snapshot_id) for each in some) for some in data],
     ]
 
 
 def named(name: str) -> TableName:
-    return TableName(catalog="lake", database="sales", table=name)
+    return TableName(catalog=f"lake{len(name) % 2}", database="sales", table=name)
 
 
 def events(count: int, seed: int) -> list[Event]:

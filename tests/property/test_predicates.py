@@ -32,6 +32,7 @@ def rows() -> st.SearchStrategy[DataLineage]:
     return st.builds(
         DataLineage,
         job=TEXTS.filter(len),
+        catalog=st.none() | TEXTS,
         database=TEXTS,
         table=TEXTS.filter(len),
         create_time=st.none() | TIMES,
@@ -57,6 +58,7 @@ PREDICATES: st.SearchStrategy[Predicate] = st.recursive(
     st.one_of(
         compared(where.job, TEXTS),
         compared(where.database, TEXTS),
+        compared(where.catalog, TEXTS),
         compared(where.create_time, TIMES),
         compared(where.barrier_id, LONGS),
         PATTERNS.map(lambda parts: where.table.like("".join(parts))),
@@ -73,7 +75,7 @@ ENGINE = create_engine("sqlite://")
 ENTITIES = Table(
     "entities",
     MetaData(),
-    *(Column(name, Text()) for name in ("job", "database", "table")),
+    *(Column(name, Text()) for name in ("job", "catalog", "database", "table")),
     *(Column(name, BigInteger()) for name in ("create_time", "barrier_id", "snapshot_id")),
 )
 ENTITIES.metadata.create_all(ENGINE)

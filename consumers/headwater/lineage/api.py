@@ -34,6 +34,9 @@ class TableLineage(BaseModel):
     table: Name
     create_time: Timestamp | None = None
     """When the fact was stored first; the store sets it if the caller doesn't."""
+    catalog: str | None = None
+    """The catalog's name. PIP-5 has none, because each catalog has a store of its own there; where several share one, a
+    table is `database.table` of one of them."""
 
 
 class DataLineage(TableLineage):

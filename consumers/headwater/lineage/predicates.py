@@ -205,6 +205,7 @@ class _Where:
     """The fields that there are."""
 
     job = _Text("job")
+    catalog = _Text("catalog")
     database = _Text("database")
     table = _Text("table")
     create_time: _Field[datetime] = _Field("create_time")

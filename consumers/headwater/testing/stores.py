@@ -128,6 +128,17 @@ class LineageMetaContract:
         assert _names(made((where.barrier_id >= 2) | (where.snapshot_id == 0))) == ["daily", "order_lines", "orders"]
         assert _names(made(where.barrier_id > 3)) == []
 
+    def test_tables_of_two_catalogs_are_two(self) -> None:
+        store = self.create()
+        for catalog, number in (("lake", 3), ("attic", 4)):
+            one = table().model_copy(update={"catalog": catalog})
+            store.store_source_table_lineage(one)
+            store.store_sink_data_lineage(DataLineage(**one.model_dump(), barrier_id=1, snapshot_id=number))
+        assert sorted(str(each.catalog) for each in store.source_table_lineages()) == ["attic", "lake"]
+        found = {each.catalog: each.snapshot_id for each in store.sink_data_lineages()}
+        assert found == {"lake": 3, "attic": 4}
+        assert [each.snapshot_id for each in store.sink_data_lineages(where.catalog == "lake")] == [3]
+
     def test_numbers_and_names_of_any_kind(self) -> None:
         store = self.create()
         odd = "a'b\"c`d\\e%f_g\n\N{SNOWMAN}\N{GRINNING FACE}"

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from headwater.events.administration import LineageDeleted, LineageScope
 from headwater.events.clock import micros_of, moment_of
@@ -23,7 +23,7 @@ from headwater.events.jobs import (
     LineageRetention,
     Output,
 )
-from headwater.events.names import JobName
+from headwater.events.names import JobName, TableName
 from headwater.lineage.api import DataLineage, DeletesDataLineage, LineageMeta, TableLineage
 from headwater.lineage.mapping.row_builder import cap_time, clean_text, job_name_key, qualified_job_name
 from headwater.lineage.predicates import where
@@ -136,8 +136,7 @@ def _map_facts(event: Committed | JobLineage, job: str, time: int) -> Iterator[S
 
 def _table(place: DatasetRef, job: str, time: int, call_of: Callable[[TableLineage], StoreCall]) -> Iterator[StoreCall]:
     if place.table is not None:
-        database, table = clean_text(place.table.database) or "", clean_text(place.table.table)
-        yield call_of(TableLineage(job=job, database=database, table=table, create_time=moment_of(time)))
+        yield call_of(TableLineage(job=job, create_time=moment_of(time), **_names_of(place.table)))
 
 
 def _data(
@@ -146,17 +145,13 @@ def _data(
     """Yield the call for a snapshot of the main branch; the interface has no place for other branches and versions."""
     if place.table is None or place.snapshot is None or not place.main:
         return
-    database, table = clean_text(place.table.database) or "", clean_text(place.table.table)
-    yield call_of(
-        DataLineage(
-            job=job,
-            database=database,
-            table=table,
-            create_time=moment_of(time),
-            barrier_id=event.barrier,
-            snapshot_id=place.snapshot,
-        )
-    )
+    numbers = {"barrier_id": event.barrier, "snapshot_id": place.snapshot}
+    yield call_of(DataLineage(job=job, create_time=moment_of(time), **_names_of(place.table), **numbers))
+
+
+def _names_of(table: TableName) -> dict[str, Any]:
+    database, name = clean_text(table.database) or "", clean_text(table.table)
+    return {"catalog": clean_text(table.catalog) or None, "database": database, "table": name}
 
 
 def _data_last(outputs: Sequence[Output]) -> list[Output]:

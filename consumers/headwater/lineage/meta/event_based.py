@@ -91,7 +91,7 @@ class EventBasedLineageMeta(ABC):
         self._producer.emit(draft, lambda event, _: self._merge(map_event(event)))
 
     def _table_name(self, entity: TableLineage) -> TableName:
-        return TableName(catalog=self._catalog, database=entity.database, table=entity.table)
+        return TableName(catalog=entity.catalog or self._catalog, database=entity.database, table=entity.table)
 
     @abstractmethod
     def _merge(self, rows: Iterable[Row]) -> None:

@@ -44,17 +44,17 @@ class MemoryLineageMeta(EventBasedLineageMeta):
         return (each for each in entities if predicate is None or predicate.holds(each))
 
     def _table_entities(self, side: str) -> Iterator[TableLineage]:
-        firsts: dict[tuple[Any, Any, Any], int] = {}
+        firsts: dict[tuple[Any, ...], int] = {}
         stones, catalogs = self._deletions()
         for row in self._state.rows(t.TABLE_LINEAGE):
             values = row.as_dict
             if values["side"] != side or values["table_name"] is None or values["job"] is None:
                 continue
             if not stones.hide(deletion_subject(row, TABLES_OF[side]), catalogs):
-                key = (_job(values), values["database_name"], values["table_name"])
+                key = (_job(values), values["catalog"] or None, values["database_name"], values["table_name"])
                 firsts[key] = min(firsts.get(key, row.times.first), row.times.first)
-        for (job, database, table), first in firsts.items():
-            yield TableLineage(job=job, database=database, table=table, create_time=moment_of(first))
+        for (job, catalog, database, table), first in firsts.items():
+            yield TableLineage(job=job, catalog=catalog, database=database, table=table, create_time=moment_of(first))
 
     def _data_entities(self, side: str) -> Iterator[DataLineage]:
         """Yield one snapshot for each job, barrier and table: new data before compactions, and later ones before
@@ -71,14 +71,20 @@ class MemoryLineageMeta(EventBasedLineageMeta):
                 continue
             if not values["main"] or stones.hide(deletion_subject(row, DATA, commit, place), catalogs):
                 continue
-            key = (_job(commit), commit["barrier"], values["database_name"], values["table_name"])
+            names = (values["catalog"] or None, values["database_name"], values["table_name"])
+            key = (_job(commit), commit["barrier"], *names)
             rank = (values["commit_kind"] != COMPACTED, row.times.last, values["snapshot"], row.id)
             if key not in best or rank > best[key][0]:
                 best[key] = (rank, row)
-        for (job, barrier, database, table), (rank, row) in best.items():
-            first = moment_of(row.times.first)
+        for (job, barrier, catalog, database, table), (rank, row) in best.items():
             yield DataLineage(
-                job=job, barrier_id=barrier, database=database, table=table, snapshot_id=rank[2], create_time=first
+                job=job,
+                catalog=catalog,
+                database=database,
+                table=table,
+                barrier_id=barrier,
+                snapshot_id=rank[2],
+                create_time=moment_of(row.times.first),
             )
 
     def _deletions(self) -> tuple[TombstoneIndex, CatalogNames]:

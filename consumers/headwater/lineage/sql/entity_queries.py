@@ -96,13 +96,13 @@ def _glob(pattern: str) -> str:
 
 
 def select_table_entities(side: str, predicate: Predicate | None, dialect: str) -> Select[Any]:
-    """Select job, database, table, create_time: one row for each job and table."""
-    return _filtered(table_rows(side), predicate, dialect)
+    """Select job, database, table, create_time, catalog: one row for each job and table of a catalog."""
+    return _filtered(table_rows(side, by_catalog=True), predicate, dialect)
 
 
 def select_data_entities(side: str, predicate: Predicate | None, dialect: str) -> Select[Any]:
     """Select the same with barrier_id and snapshot_id: one row for each job, barrier and table."""
-    return _filtered(data_rows(side), predicate, dialect)
+    return _filtered(data_rows(side, by_catalog=True), predicate, dialect)
 
 
 def _filtered(rows: Select[Any], predicate: Predicate | None, dialect: str) -> Select[Any]:

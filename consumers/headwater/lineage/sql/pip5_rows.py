@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from sqlalchemy import ColumnElement, Select, and_, case, literal, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, Select, and_, case, func, literal, or_, select, true, tuple_
 
 from headwater.events.names import DEFAULT_JOB_NAMESPACE, VALIDATION_JOB_NAMESPACE
 from headwater.lineage.mapping.commits import COMPACTED, SOURCE
@@ -51,8 +51,9 @@ def job_name_column(by: Any) -> ColumnElement[Any]:
 ALL: Final = RowFilter(any_catalog, any_catalog)
 
 
-def table_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
-    """Select job, database, table, create_time: for each job and table the time of the first event."""
+def table_rows(side: str, within: RowFilter = ALL, *, by_catalog: bool = False) -> Select[Any]:
+    """Select job, database, table, create_time: for each job and table the time of the first event. With `by_catalog`
+    tables of several catalogs are apart, and their catalog's name is the last column."""
 
     def is_shown(row: Any) -> ColumnElement[bool]:
         named = and_(row.side == side, row.table_name.is_not(None), _is_of_production(row))
@@ -62,19 +63,20 @@ def table_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
     earlier = table.alias("earlier")
     row, other = table.c, earlier.c
     is_earlier = tuple_(other.first, other.id) < tuple_(row.first, row.id)
-    same = and_(_same_job(other, row), _same_table(other, row))
+    same = and_(_same_job(other, row), _same_table(other, row, by_catalog=by_catalog))
     rows = select(
         job_name_column(row).label("job"),
         row.database_name.label("database"),
         row.table_name.label("table"),
         row.first.label("create_time"),
+        *_catalog_of(row, by_catalog=by_catalog),
     ).where(is_shown(row), ~row_exists(earlier, where=and_(same, is_shown(other), is_earlier)))
     return cast("Select[Any]", rows)
 
 
-def data_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
+def data_rows(side: str, within: RowFilter = ALL, *, by_catalog: bool = False) -> Select[Any]:
     """Select job, barrier_id, database, table, snapshot_id, create_time. Of several snapshots of one key it shows new
-    data before compactions, and later ones before earlier ones."""
+    data before compactions, and later ones before earlier ones. `by_catalog` is that of `table_rows`."""
     table, commits = access_of(t.READ if side == SOURCE else t.WRITE), table_of(t.COMMIT)
 
     def is_shown(row: Any, commit: Any) -> ColumnElement[bool]:
@@ -87,7 +89,11 @@ def data_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
 
     other, other_commit = table.alias("better"), commits.alias("told")
     row, commit = table.c, commits.c
-    same = and_(_same_job(other_commit.c, commit), other_commit.c.barrier == commit.barrier, _same_table(other.c, row))
+    same = and_(
+        _same_job(other_commit.c, commit),
+        other_commit.c.barrier == commit.barrier,
+        _same_table(other.c, row, by_catalog=by_catalog),
+    )
     better = and_(_are_one(other.c, other_commit.c), same, is_shown(other.c, other_commit.c), rank(other.c) > rank(row))
     rows = (
         select(
@@ -97,6 +103,7 @@ def data_rows(side: str, within: RowFilter = ALL) -> Select[Any]:
             row.table_name.label("table"),
             row.snapshot.label("snapshot_id"),
             row.first.label("create_time"),
+            *_catalog_of(row, by_catalog=by_catalog),
         )
         .join_from(table, commits, _are_one(row, commit))
         .where(is_shown(row, commit), ~row_exists(other, other_commit, where=better))
@@ -157,8 +164,13 @@ def _same_job(one: Any, other: Any) -> ColumnElement[bool]:
     return and_(one.job == other.job, one.job_namespace == other.job_namespace)
 
 
-def _same_table(one: Any, other: Any) -> ColumnElement[bool]:
-    return and_(one.database_name == other.database_name, one.table_name == other.table_name)
+def _same_table(one: Any, other: Any, *, by_catalog: bool = False) -> ColumnElement[bool]:
+    same = and_(one.database_name == other.database_name, one.table_name == other.table_name)
+    return and_(same, func.coalesce(one.catalog, "") == func.coalesce(other.catalog, "")) if by_catalog else same
+
+
+def _catalog_of(row: Any, *, by_catalog: bool) -> tuple[ColumnElement[Any], ...]:
+    return (func.nullif(row.catalog, "").label("catalog"),) if by_catalog else ()
 
 
 def _are_one(row: Any, commit: Any) -> ColumnElement[bool]:
