@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.consumers.sources import BusRecord
 from tests.archives import DATA
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 Truth = dict[tuple[int, int], tuple[bytes, bytes | None, tuple[tuple[str, bytes], ...], int]]
 """Value, key, headers and append time in microseconds, by partition and offset."""

@@ -64,7 +64,7 @@ def mariadb() -> Iterator[Service]:
 )
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Where a lineage store can be, on each kind of database: there is nothing in it yet."""
-    from tests.stores import own_database
+    from tests.kit.stores import own_database
 
     if request.param == "sqlite":
         yield str(tmp_path / "store.db")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 GARBAGE: Final = b"\x00\xffHTTP/9 what is this\r\n\r\n"
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from headwater import local
 from tests.benchmarks.harness import Aims
-from tests.integration.drivers import SESSION, Place
+from tests.kit.drivers import SESSION, Place
 
 OUTPUTS: Final = 2_000
 WARM: Final = 200

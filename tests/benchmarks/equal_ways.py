@@ -32,7 +32,7 @@ from tests.benchmarks.replay import fill, shuffled
 from tests.benchmarks.spark_pipeline import digest, run
 from tests.integration.lake_kit import CATALOG, packages, pyiceberg_properties, spark_conf
 from tests.integration.spark_packages import package_settings
-from tests.stores import own_database
+from tests.kit.stores import own_database
 
 EVENTS: Final = 100_000
 BATCHES: Final = 6

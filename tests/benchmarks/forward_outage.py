@@ -20,8 +20,8 @@ from headwater.events.keys import key_of
 from headwater.journal import JournalEntry, JournalOptions, LocalLog
 from tests.benchmarks.harness import Aims
 from tests.faults.forward_process import ForwardProcess
+from tests.kit.waiting import attempts
 from tests.unit.forwarders.kit import commit
-from tests.waiting import attempts
 
 COUNTER: Final = "tests.forwarder_targets:Counter"
 _AT_ONCE: Final = 5_000

@@ -39,8 +39,8 @@ from headwater.events.ids import uuid7
 from headwater.listeners.bus import Bus
 from headwater.spi import Application
 from tests.benchmarks.harness import Aims
-from tests.integration.drivers import PYTHON, Place
 from tests.integration.servers import configure
+from tests.kit.drivers import PYTHON, Place
 from tests.matrix.harness import ICEBERG
 
 SECONDS: Final = 120.0

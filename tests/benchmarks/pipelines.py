@@ -33,7 +33,7 @@ from headwater.lineage.store import open_store
 from tests.benchmarks.harness import Aims, fsync_words
 from tests.benchmarks.mixture import events
 from tests.benchmarks.writing import AT_ONCE, produce
-from tests.waiting import until
+from tests.kit.waiting import until
 
 EVENTS: Final = 60_000
 ROUNDS: Final = 3

@@ -21,7 +21,7 @@ from typing import Final
 from headwater import local
 from headwater.local.process import free_ports
 from tests.benchmarks.harness import Aims
-from tests.integration.drivers import Place
+from tests.kit.drivers import Place
 
 LIMIT: Final = 2.0
 SCRIPT: Final = """

@@ -24,7 +24,7 @@ from headwater.local import Service
 from tests.benchmarks.harness import Aims, fsync_words
 from tests.benchmarks.many_events import encoded_events
 from tests.faults.measured import run_measured
-from tests.stores import own_database
+from tests.kit.stores import own_database
 
 EVENTS = 1_000_000
 BLOCK = 1_000

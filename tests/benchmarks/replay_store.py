@@ -33,7 +33,7 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.store import open_store
 from tests.benchmarks.harness import Aims, fsync_words
 from tests.benchmarks.many_events import encoded_events
-from tests.waiting import until
+from tests.kit.waiting import until
 
 EVENTS: Final = 1_000_000
 PARTITIONS: Final = 4

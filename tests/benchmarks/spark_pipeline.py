@@ -50,7 +50,7 @@ from tests.benchmarks.pipelines import cpu_of_children, cpu_of_database, cpu_of_
 from tests.benchmarks.writing import produce
 from tests.integration.spark_packages import package_settings
 from tests.integration.spark_session import avro_package, spark_session
-from tests.waiting import until
+from tests.kit.waiting import until
 
 EVENTS: Final = (30_000, 100_000)
 ROUNDS: Final = 3

@@ -17,7 +17,7 @@ from headwater.local import KafkaServer
 from headwater.publishers.kafka import KafkaFactory, KafkaListener
 from headwater.testing.memory import MemoryContext
 from headwater.testing.publishers import PublishedRecord, PublisherContract
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(9)]
 

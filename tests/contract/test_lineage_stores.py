@@ -15,7 +15,7 @@ from headwater.lineage.sql import METADATA
 from headwater.lineage.store import open_store
 from headwater.local import Service
 from headwater.testing.stores import AsyncLineageMetaContract, LineageMetaContract
-from tests.stores import own_database
+from tests.kit.stores import own_database
 
 pytestmark = [pytest.mark.sample(30)]
 

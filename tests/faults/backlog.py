@@ -21,7 +21,7 @@ from tests.benchmarks.many_events import encoded_events
 from tests.faults.measured import resident
 from tests.faults.store_check import check_store, state_of
 from tests.faults.writer_process import WriterProcess
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 PATIENCE: Final = 600.0
 PARTITIONS: Final = 3

@@ -14,7 +14,7 @@ from typing import Final
 from typing_extensions import Self
 
 from headwater.forwarders.status import ForwarderStatus, read_status
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 RECORDER: Final = "tests.forwarder_targets:Recorder"
 ROOT: Final = Path(__file__).parents[2]

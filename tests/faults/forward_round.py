@@ -26,8 +26,8 @@ from headwater.testing.forwarders import bus_events
 from tests.datahub_server import Answer, DataHubServer, datahub_server
 from tests.faults.forward_process import RECORDER, Arrival, ForwardProcess
 from tests.http_target import Fault, http_target
+from tests.kit.waiting import attempts
 from tests.unit.forwarders.kit import commit
-from tests.waiting import attempts
 
 JOBS: Final = 10
 AT_ONCE: Final = 60

@@ -18,7 +18,7 @@ from headwater.spi import Application
 from tests.faults.kafka_conf import OPTIONS
 from tests.faults.many_drafts import many_drafts
 from tests.faults.truth import SpooledEvent
-from tests.waiting import until
+from tests.kit.waiting import until
 
 PATIENCE: Final = 60.0
 LONGEST_TELL: Final = 1.0

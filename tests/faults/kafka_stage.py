@@ -28,7 +28,7 @@ from headwater.local import KafkaServer
 from headwater.local.java import java
 from headwater.local.kafka import kafka_libraries
 from tests.faults.tcp_proxy import CLEAR, Proxy
-from tests.waiting import until
+from tests.kit.waiting import until
 
 PATIENCE = 60.0
 _TOOL_SECONDS = 60.0

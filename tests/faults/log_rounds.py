@@ -23,7 +23,7 @@ from typing import NamedTuple
 from headwater.journal.files import OS_FILES
 from headwater.journal.position import committed_positions
 from tests.faults.log_victims import Notebook, lines_of, log_of
-from tests.waiting import until
+from tests.kit.waiting import until
 
 ROOT = Path(__file__).parents[2]
 GROUPS = ("store", "forwarder")

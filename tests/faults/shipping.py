@@ -10,7 +10,7 @@ from pathlib import Path
 from headwater.listeners.bus import Bus
 from headwater.spi import Application
 from tests.faults.kafka_conf import OPTIONS
-from tests.waiting import attempts, until
+from tests.kit.waiting import attempts, until
 
 PATIENCE = 60.0
 HEADWATER = Path(sys.executable).parent / "headwater"

@@ -14,7 +14,7 @@ from headwater.events import Committed, CreateTable
 from headwater.events.avro import Codec
 from headwater.events.keys import PRODUCER, SEQUENCE
 from tests.faults.topic_copies import Copy
-from tests.integration.drivers import PYTHON, SESSION, Place
+from tests.kit.drivers import PYTHON, SESSION, Place
 
 TABLES: Final = 6
 """So many are made and written before the driver may die."""

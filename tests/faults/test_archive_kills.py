@@ -20,8 +20,8 @@ from headwater.consumers.archive.verification import Verification
 from headwater.local import Service
 from tests.archive_topics import as_truth, new_topic, send, truth
 from tests.archives import read_all
+from tests.kit.waiting import until
 from tests.seeds import rounds
-from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.kafka]
 PARTITIONS = 4

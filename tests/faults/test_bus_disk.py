@@ -22,8 +22,8 @@ from headwater.listeners.bus import Bus
 from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
 from tests.faults.full_disk import FaultyDisk
+from tests.kit.waiting import until
 from tests.unit.bus.kit import QUICK, Taking, bus_of, emit_all, firsts, ids
-from tests.waiting import until
 
 
 def gaps_in(records: list[EventRecord], reason: GapReason = GapReason.SPOOL_FAILED) -> list[Gap]:

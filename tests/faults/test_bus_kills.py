@@ -21,8 +21,8 @@ from headwater.journal import Journal
 from headwater.listeners.bus import Bus
 from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from tests.faults.bus_victim import ENDED, OPEN
+from tests.kit.waiting import until
 from tests.unit.bus.kit import QUICK, Taking, bus_of, firsts
-from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CUT = 3_000

@@ -21,7 +21,7 @@ from tests.faults.capture_kit import (
     tapped,
     used_heap,
 )
-from tests.waiting import until
+from tests.kit.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

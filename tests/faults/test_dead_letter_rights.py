@@ -23,7 +23,7 @@ from headwater.consumers.writer.runner import Runner
 from headwater.lineage.store import Store, open_store
 from tests.faults.kafka_secured import SecuredStage, scram_client, secured_stage
 from tests.faults.kafka_stage import new_topic
-from tests.waiting import until
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(1)]
 

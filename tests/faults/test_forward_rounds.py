@@ -10,8 +10,8 @@ from headwater.local import KafkaServer
 from tests.benchmarks.forward_rounds import INSTANCE, kafka_bus, log_bus
 from tests.faults.forward_process import RECORDER, Arrival, ForwardProcess
 from tests.faults.forward_round import AT_ONCE, ForwardRound, job_commits
+from tests.kit.waiting import until
 from tests.seeds import seed
-from tests.waiting import until
 
 
 @pytest.mark.slow

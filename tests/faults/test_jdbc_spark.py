@@ -11,11 +11,11 @@ from sqlalchemy import text
 
 from headwater.lineage.store import open_store
 from headwater.local import PostgresServer
-from tests.integration.drivers import PYTHON, SECONDS, SESSION, Place
 from tests.integration.servers import configure
+from tests.kit.drivers import PYTHON, SECONDS, SESSION, Place
+from tests.kit.waiting import until as wait_until
 from tests.matrix.harness import ICEBERG
 from tests.matrix.iceberg_truth import Metadata, metadata_at
-from tests.waiting import until as wait_until
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.database]
 

@@ -14,7 +14,7 @@ import pytest
 
 from headwater.local import KafkaServer
 from tests.faults.victims import ROOT
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 

@@ -15,7 +15,7 @@ from tests.faults.shipping import ship_by_bus, spools_in
 from tests.faults.tcp_proxy import REFUSED, STALLED, Weather
 from tests.faults.topic_check import check_topic
 from tests.faults.topic_copies import copies_on
-from tests.waiting import until
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -16,7 +16,7 @@ from tests import seeds
 from tests.faults.measured import run_measured
 from tests.faults.mutant_runs import Checking, fill_log, fill_topic, in_log, on_topic
 from tests.faults.mutations import large_events, messages
-from tests.stores import own_database
+from tests.kit.stores import own_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -23,8 +23,8 @@ from headwater.testing.examples import EXAMPLES
 from tests.benchmarks.mixture import events
 from tests.integration.pipeline_kit import GROUP, new_store, new_topic, produce, url_of
 from tests.integration.test_spark_pipeline import assert_by_law
+from tests.kit.waiting import until
 from tests.seeds import seed
-from tests.waiting import until
 
 pytestmark = [
     pytest.mark.spark,

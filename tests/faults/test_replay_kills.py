@@ -17,10 +17,10 @@ from headwater.journal import LocalLog
 from headwater.lineage.replacement.areas import Area, drop_area, has_area
 from headwater.lineage.store import StoreOptions, open_store
 from tests.faults.replay_victim import STEPS
-from tests.integration.stores import database_on
 from tests.integration.test_replay import replayed
 from tests.integration.test_store_set_back import append, law, stored, write_all
 from tests.integration.test_writer import digest_in
+from tests.kit.stores import database_on
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

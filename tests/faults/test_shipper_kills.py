@@ -17,7 +17,7 @@ from tests.faults.kafka_driver import Driver, assert_stops_within, driver_of
 from tests.faults.kafka_stage import Stage, new_topic
 from tests.faults.topic_check import check_topic
 from tests.faults.topic_copies import copies_on
-from tests.waiting import until
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.faults.small_disk import on_small_disk
 from tests.faults.test_bus_kills import ROOT
-from tests.waiting import until
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(6)]
 SIZE, NAMES = 1 << 20, 60

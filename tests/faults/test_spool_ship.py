@@ -16,8 +16,8 @@ from headwater.events.avro import Codec
 from headwater.journal import Journal
 from tests.contract.test_log_listener import records_of
 from tests.faults.test_bus_kills import ROOT, killed_driver, lines_of
+from tests.kit.waiting import until
 from tests.unit.bus.kit import Taking, bus_of
-from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import pytest
 
-from tests.integration.drivers import Ended, Event, Place
 from tests.integration.servers import configure
+from tests.kit.drivers import Ended, Event, Place
 from tests.matrix.harness import DELTA
 from tests.matrix.streams import barriers, query_id
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.tcp_proxy import CLEAR, DEAF, HALF_OPEN, REFUSED, STALLED, Proxy, Weather
-from tests.waiting import PATIENCE, until
+from tests.kit.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 

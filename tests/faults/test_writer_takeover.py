@@ -21,8 +21,8 @@ from tests.benchmarks.many_events import encoded_events
 from tests.faults.store_check import check_store, state_of
 from tests.faults.writer_process import WriterProcess
 from tests.integration.test_writer_partitions import made_anew
-from tests.stores import own_database
-from tests.waiting import until
+from tests.kit.stores import own_database
+from tests.kit.waiting import until
 
 pytestmark = [
     pytest.mark.kafka,

@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, TopicPartition
 
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 PATIENCE = 60.0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.faults.kafka_victim import Done, Orders
 from tests.faults.truth import SpooledEvent, read_ledger
-from tests.waiting import until
+from tests.kit.waiting import until
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0

@@ -32,7 +32,7 @@ from tests.faults.writer_plan import SESSION_SECONDS, WRITERS, WriterPlan
 from tests.faults.writer_process import PROGRAM, WriterProcess
 from tests.faults.writer_stage import WriterStage
 from tests.integration.store_backups import Backup
-from tests.waiting import attempts, until
+from tests.kit.waiting import attempts, until
 
 PATIENCE: Final = 90.0
 _DATABASE_LINES: Final = 2_000

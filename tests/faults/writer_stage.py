@@ -18,7 +18,7 @@ from headwater.local import PostgresServer
 from tests.faults.kafka_stage import Stage, stage
 from tests.faults.tcp_proxy import CLEAR, Proxy
 from tests.integration.store_backups import Backup, back_up
-from tests.waiting import until
+from tests.kit.waiting import until
 
 PATIENCE = 60.0
 BROKER = {

@@ -14,7 +14,7 @@ from headwater.lineage.lake.merging import lake_tables
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import RowKind, RowSet
 from headwater.testing.examples import EXAMPLES
-from tests.waiting import until
+from tests.kit.waiting import until
 
 
 def check_that_one_of_two_merges_is_refused(lake: LakeTables, kind: RowKind, place: Path) -> None:

@@ -19,7 +19,7 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.local import KafkaServer
 from tests.integration.spark_session import spark_session
-from tests.integration.stores import database_on
+from tests.kit.stores import database_on
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headwater.local.process import free_ports
-from tests.integration.drivers import BIN, SECONDS, Ended, Event, Place
 from tests.integration.spark_packages import package_settings
+from tests.kit.drivers import BIN, SECONDS, Ended, Event, Place
 
 
 @dataclass

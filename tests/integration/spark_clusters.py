@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyspark
 
-from tests.waiting import until
+from tests.kit.waiting import until
 
 SPARK_HOME = Path(str(pyspark.__file__)).parent
 _ROOT = Path(__file__).parents[2]

@@ -43,7 +43,7 @@ from tests.atlas_story import (
 )
 from tests.golden.forwarders.atlas_cases import CASES
 from tests.golden.forwarders.datahub_cases import in_lake
-from tests.waiting import until
+from tests.kit.waiting import until
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,7 +20,7 @@ from headwater.local import Service
 from headwater.spi import CheckStatus
 from tests.atlas_envelopes import opened
 from tests.atlas_story import STORY, send
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 pytestmark = pytest.mark.slow
 

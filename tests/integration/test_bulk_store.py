@@ -52,8 +52,8 @@ from headwater.lineage.sql.errors import (
 )
 from headwater.lineage.sql.writer_tables import INGESTS, INSTANTS
 from headwater.testing.examples import COMMITTED, EXAMPLES
-from tests.integration.stores import DATABASES, store_on
-from tests.waiting import attempts
+from tests.kit.stores import DATABASES, store_on
+from tests.kit.waiting import attempts
 
 pytestmark = pytest.mark.slow
 

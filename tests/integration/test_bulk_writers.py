@@ -9,7 +9,7 @@ import pytest
 
 from headwater.lineage.store import open_store
 from tests.integration.bulk_writers import Written, digest_in, digest_in_memory, written_by_many
-from tests.integration.stores import database_on
+from tests.kit.stores import database_on
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from headwater.events import Closed, Committed
 from headwater.listeners import install, uninstall
 from headwater.testing.memory import MemoryListener
 from tests.faults.capture_kit import another_context, driver, java_threads, make_tables
-from tests.waiting import until
+from tests.kit.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.drivers import SESSION, Place
+from tests.kit.drivers import SESSION, Place
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 HOSTILE = """

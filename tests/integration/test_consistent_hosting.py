@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from headwater.lineage.store import open_store
-from tests.integration.drivers import PYTHON, SECONDS, Place
 from tests.integration.java_programs import jar, java
 from tests.integration.servers import Served, configure, serving
+from tests.kit.drivers import PYTHON, SECONDS, Place
 from tests.matrix.harness import ICEBERG
 from tests.matrix.sparks import MAJOR
 

@@ -41,10 +41,10 @@ from tests.integration.coordinated_kit import (
     taken,
     written,
 )
-from tests.integration.stores import database_on
 from tests.integration.test_writer import commits
 from tests.integration.test_writer import digest_by_law as law_of
-from tests.waiting import until
+from tests.kit.stores import database_on
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.database, pytest.mark.sample(5)]
 

@@ -15,8 +15,8 @@ from headwater.lineage.bulk import WriteBatch, WriterInstant
 from headwater.lineage.maintenance.daily import StoreMaintenance, maintain_store
 from headwater.lineage.maintenance.partitions import months_from
 from headwater.lineage.store import Store, open_store
-from tests.integration.stores import database_on
-from tests.waiting import until
+from tests.kit.stores import database_on
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 PATIENCE = 60.0

@@ -25,9 +25,9 @@ from headwater.forwarders.datahub.options import DataHubNames
 from headwater.local import Service
 from headwater.spi import CheckStatus
 from tests.golden.forwarders.datahub_cases import CASES
+from tests.kit.waiting import attempts
 from tests.registry_server import SchemaRegistry, schema_registry
 from tests.unit.forwarders.kit import MemoryBus
-from tests.waiting import attempts
 
 pytestmark = pytest.mark.slow
 

@@ -24,8 +24,8 @@ from headwater.events.keys import headers_of, key_of
 from headwater.journal import JournalOptions, LocalLog
 from headwater.local import KafkaServer
 from tests.faults.forward_process import RECORDER, Arrival, ForwardProcess
+from tests.kit.waiting import attempts
 from tests.unit.forwarders.kit import commit
-from tests.waiting import attempts
 
 PARTITIONS = 4
 JOBS = 20

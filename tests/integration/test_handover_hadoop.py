@@ -15,7 +15,7 @@ import pytest
 
 from headwater.cli.exits import Exit
 from headwater.events.envelope import EventId
-from tests.integration.drivers import BIN, SESSION, Ended, Place
+from tests.kit.drivers import BIN, SESSION, Ended, Place
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.long]
 PARTS = '''

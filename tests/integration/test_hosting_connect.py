@@ -24,8 +24,8 @@ import headwater.events
 from headwater.events.kinds import KINDS
 from headwater.forwarders.api import NoLineage
 from headwater.forwarders.openlineage.mapping import openlineage_events
-from tests.integration.drivers import BIN, PYTHON, Ended, Event, Place
 from tests.integration.servers import Served, configure, serving, sessions
+from tests.kit.drivers import BIN, PYTHON, Ended, Event, Place
 from tests.matrix.harness import ICEBERG
 from tests.matrix.sparks import MAJOR
 

@@ -11,7 +11,7 @@ from headwater.events.avro import Codec
 from headwater.events.envelope import Event
 from headwater.events.jobs import Committed, JobStatus, JobStatusChanged
 from tests.contract.test_log_listener import records_of
-from tests.integration.drivers import BIN, PYTHON, SECONDS, SESSION, Place
+from tests.kit.drivers import BIN, PYTHON, SECONDS, SESSION, Place
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 WRITE = "spark.range(3).write.saveAsTable('t')\n"

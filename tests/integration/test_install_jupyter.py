@@ -11,7 +11,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from tests.integration.drivers import SECONDS, SESSION, Ended, Place
+from tests.kit.drivers import SECONDS, SESSION, Ended, Place
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.drivers import BIN, PYTHON, SECONDS, SESSION, Place
-from tests.waiting import attempts
+from tests.kit.drivers import BIN, PYTHON, SECONDS, SESSION, Place
+from tests.kit.waiting import attempts
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(1)]
 WRITE = "spark.range(3).write.saveAsTable('t')\n"

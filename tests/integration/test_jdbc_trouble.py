@@ -26,7 +26,7 @@ from headwater.spi import CheckStatus, EventRecord, RecordBatch, SpoolPosition
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch, from_the_future
 from headwater.testing.memory import MemoryContext
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 pytestmark = pytest.mark.slow
 

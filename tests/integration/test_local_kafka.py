@@ -17,7 +17,7 @@ from headwater.local.cache import expected_hashes, verify
 from headwater.local.fetch import Artifact, Fetcher, Ivy, Maven, fetcher, ivy_jar
 from headwater.local.kafka import ARTIFACTS, HASHES, kafka_libraries, metadata_fault
 from headwater.local.process import free_ports
-from tests.waiting import attempts
+from tests.kit.waiting import attempts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.sample(2)]
 

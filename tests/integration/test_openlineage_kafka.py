@@ -22,8 +22,8 @@ from headwater.forwarders.openlineage.mapping import openlineage_events
 from headwater.local import Service
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
+from tests.kit.waiting import attempts
 from tests.unit.forwarders.kit import MemoryBus
-from tests.waiting import attempts
 
 EVENTS = [event for event in EXAMPLES if event.kind in {"JobStarted", "Committed", "JobLineage", "DropTable"}]
 

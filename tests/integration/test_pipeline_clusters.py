@@ -18,11 +18,11 @@ from headwater.events.avro import Codec
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from tests.benchmarks.mixture import events
-from tests.integration.drivers import BIN
 from tests.integration.pipeline_kit import new_store, new_topic, produce, url_of
 from tests.integration.spark_clusters import SPARK_HOME, make_python, make_zip, standalone_cluster
 from tests.integration.spark_packages import package_settings
 from tests.integration.test_spark_pipeline import assert_by_law
+from tests.kit.drivers import BIN
 
 pytestmark = [
     pytest.mark.spark,

@@ -24,10 +24,10 @@ from headwater.events.avro import Codec
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.integration.drivers import PATIENT
 from tests.integration.pipeline_kit import GROUP, new_store, new_topic, produce, url_of
 from tests.integration.spark_packages import package_settings
-from tests.waiting import until
+from tests.kit.drivers import PATIENT
+from tests.kit.waiting import until
 
 pytestmark = [
     pytest.mark.spark,

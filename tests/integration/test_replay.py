@@ -24,10 +24,10 @@ from headwater.lineage.replacement.areas import Area, create_area, drop_area, ha
 from headwater.lineage.rows import RowSet
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.testing.examples import EXAMPLES
-from tests.integration.stores import DATABASES, database_on
 from tests.integration.test_store_set_back import GROUP, append, law, plain, running, stored, write_all
 from tests.integration.test_writer import digest_in
-from tests.waiting import until
+from tests.kit.stores import DATABASES, database_on
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow]
 

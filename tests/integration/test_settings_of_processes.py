@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.drivers import BIN, SECONDS, Place
 from tests.integration.java_programs import jar
 from tests.integration.servers import configure, serving
 from tests.integration.test_hosting_connect import CONNECT
-from tests.waiting import until
+from tests.kit.drivers import BIN, SECONDS, Place
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 SECRET = "zx9Kv-geheim-41"

@@ -44,7 +44,7 @@ from tests.integration.pipeline_kit import (
 )
 from tests.integration.test_coordinated import refusing
 from tests.integration.test_writer import digest_by_law
-from tests.waiting import until
+from tests.kit.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,8 +22,8 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreBusyError
 from headwater.lineage.store import Store, open_store
 from headwater.local import Service
-from tests.stores import own_database
-from tests.waiting import attempts, until
+from tests.kit.stores import own_database
+from tests.kit.waiting import attempts, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 NOW = datetime(2031, 12, 15, tzinfo=timezone.utc)

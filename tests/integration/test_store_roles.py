@@ -21,7 +21,7 @@ from headwater.lineage.store.status import read_status
 from headwater.local import Service
 from tests.integration.test_store_migrations import later_in
 from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
-from tests.stores import own_database
+from tests.kit.stores import own_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 SQL = Path(__file__).parents[2] / "deploy/store"

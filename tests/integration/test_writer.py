@@ -35,7 +35,7 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.integration.stores import database_on
+from tests.kit.stores import database_on
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(3)]
 

@@ -26,7 +26,7 @@ from headwater.events.avro import Codec
 from headwater.lineage.bulk import DeadLetter
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
-from tests.waiting import attempts, until
+from tests.kit.waiting import attempts, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(1)]
 PATIENCE = 60.0

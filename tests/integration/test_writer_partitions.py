@@ -24,7 +24,7 @@ from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
 from headwater.local import KafkaServer
-from tests.waiting import attempts, until
+from tests.kit.waiting import attempts, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(4)]
 

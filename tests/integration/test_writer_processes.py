@@ -21,7 +21,6 @@ from headwater.local import KafkaServer
 from headwater.local.process import free_ports
 from tests.faults.writer_process import children_of
 from tests.integration import test_writer
-from tests.integration.stores import database_on
 from tests.integration.test_writer import (
     CODEC,
     PATIENCE,
@@ -31,7 +30,8 @@ from tests.integration.test_writer import (
     on_topic,
     produced,
 )
-from tests.waiting import until
+from tests.kit.stores import database_on
+from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
 

@@ -14,8 +14,8 @@ from headwater.events.barriers import stream_barrier
 from headwater.events.jobs import JobStatus
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
+from tests.kit.waiting import until
 from tests.matrix.harness import Driver, of
-from tests.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

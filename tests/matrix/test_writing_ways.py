@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from headwater.cli.exits import Exit
-from tests.integration.drivers import PYTHON
+from tests.kit.drivers import PYTHON
 from tests.matrix import writing_ways
 from tests.matrix.harness import DELTA, ICEBERG, together
 from tests.matrix.validation_place import ValidationPlace

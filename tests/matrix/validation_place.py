@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.integration.drivers import BIN, Ended, Place
 from tests.integration.spark_packages import package_settings
+from tests.kit.drivers import BIN, Ended, Place
 from tests.matrix.harness import DELTA, HUDI, ICEBERG, PAIMON, Extensions
 from tests.matrix.hudi_place import HUDI_DEFAULTS, timeline_of
 

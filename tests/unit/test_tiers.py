@@ -108,7 +108,7 @@ def test_how_long_modules_take_is_recorded(tmp_path: Path) -> None:
 
 FORKED = """
 import os, pathlib, pytest
-from tests.waiting import until
+from tests.kit.waiting import until
 
 @pytest.fixture(scope="module")
 def shared():

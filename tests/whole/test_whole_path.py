@@ -21,8 +21,8 @@ from headwater.lineage import Lineage
 from headwater.lineage.questions.lineage_answers import DatasetVersion, SnapshotEdge, VersionRange
 from headwater.lineage.questions.names import UnknownNameError
 from headwater.local import Service
-from tests.integration.drivers import BIN, Place
-from tests.integration.stores import database_on
+from tests.kit.drivers import BIN, Place
+from tests.kit.stores import database_on
 from tests.matrix.harness import DELTA, ICEBERG, PAIMON, PLAIN, Extensions
 from tests.whole.files import SCHEMAS, kept
 from tests.whole.shop import COLUMNS, DOOMED, NEXT, SHOP, TABLES, Edge, Kept, downstream_of_products, upstream_of_top

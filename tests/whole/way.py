@@ -19,10 +19,10 @@ from headwater.journal import StorageError
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from headwater.listeners.bus.spool_listing import SpoolStatus, list_spools
-from tests.integration.drivers import BIN, Ended, Place
 from tests.integration.servers import configure
+from tests.kit.drivers import BIN, Ended, Place
+from tests.kit.waiting import attempts, until
 from tests.matrix.harness import Extensions
-from tests.waiting import attempts, until
 
 PATIENCE = 600.0
 """For machines on which much else goes on."""

@@ -26,8 +26,8 @@ from headwater.events.names import JobName
 from headwater.listeners.bus import ListenerState
 from headwater.spi import ListenerContext, RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS, RUN
+from tests.kit.waiting import until
 from tests.unit.bus.kit import QUICK, SCRIPTS, Hearing, Taking, bus_of, emit_all, ids
-from tests.waiting import until
 
 
 def test_every_listener_gets_every_event_in_order_and_nothing_is_left(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from headwater.listeners.threads import DaemonThread, PeriodicThread
-from tests.waiting import until
+from tests.kit.waiting import until
 
 
 def test_rounds_come_at_once_when_woken_and_after_a_while_and_not_after_stop() -> None:

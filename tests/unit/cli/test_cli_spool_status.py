@@ -19,9 +19,9 @@ from headwater.cli.output import Age, Size, age_of
 from headwater.events import Heartbeat
 from headwater.journal import Journal, JournalOptions
 from headwater.listeners.bus import BusOptions
+from tests.kit.waiting import until
 from tests.unit.bus.kit import Taking, bus_of
 from tests.unit.cli.test_cli_spool import left_by_a_mistyped_name
-from tests.waiting import until
 
 DRIVER = """
 import sys
@@ -29,7 +29,7 @@ from pathlib import Path
 from headwater.events import Heartbeat
 from headwater.testing.examples import DRAFTS
 from tests.unit.bus.kit import Taking, bus_of
-from tests.waiting import until
+from tests.kit.waiting import until
 class Away(Taking):
     def handle(self, batch):
         raise KeyError("away")

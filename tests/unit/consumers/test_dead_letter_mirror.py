@@ -13,7 +13,7 @@ from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.errors import TransientError
 from headwater.lineage.bulk import BulkLineageMeta, BusPartition, DeadLetter, DeadLetterReason, WriteBatch
 from headwater.lineage.store import open_store
-from tests.waiting import until
+from tests.kit.waiting import until
 
 WHERE = BusPartition("cluster", "topic-id", 2)
 PATIENCE = 60.0

@@ -24,7 +24,7 @@ from headwater.lineage.sql import METADATA
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import EXAMPLES
 from tests.forwarder_targets import recorded
-from tests.integration.stores import database_on
+from tests.kit.stores import database_on
 from tests.unit.forwarders.kit import commit
 
 pytestmark = pytest.mark.slow

@@ -21,8 +21,8 @@ from headwater.listeners.bus import Bus
 from headwater.listeners.metrics import exporter
 from headwater.spi.factories import check_name
 from headwater.testing.examples import DRAFTS
+from tests.kit.waiting import until
 from tests.unit.bus.kit import PATIENCE, Taking, bus_of, emit_all
-from tests.waiting import until
 
 SERVED = {"metrics.port": "0"}
 TAKING = {"taking": lambda _: Taking()}

@@ -1,4 +1,4 @@
-"""A store on each database, for tests of what goes on in it."""
+"""Databases of a test's own on the servers that tests share, and stores in them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,22 @@ def database_on(name: str, request: pytest.FixtureRequest, directory: Path) -> G
     """An empty one of its own."""
     if name == "sqlite":
         yield make_url(f"sqlite:///{directory}/store.db")
-        return
-    service: Service = request.getfixturevalue(name)
+    else:
+        with own_database(request.getfixturevalue(name)) as url:
+            yield make_url(url)
+
+
+@contextmanager
+def own_database(service: Service) -> Generator[str]:
+    """The URL of an empty database, which goes afterwards with all that is in it."""
+    name = f"t{uuid4().hex[:12]}"
     server = create_engine(service.address, isolation_level="AUTOCOMMIT")
-    own = f"store_{uuid4().hex}"
     with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {own}")
-        yield server.url.set(database=own)
-        connection.exec_driver_sql(f"DROP DATABASE {own}" + (" WITH (FORCE)" if name == "postgres" else ""))
-    server.dispose()
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    try:
+        yield make_url(service.address).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with server.connect() as connection:
+            force = " WITH (FORCE)" if server.dialect.name == "postgresql" else ""
+            connection.exec_driver_sql(f"DROP DATABASE {name}{force}")
+        server.dispose()
