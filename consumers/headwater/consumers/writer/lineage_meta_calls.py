@@ -145,8 +145,8 @@ def _data(
     """Yield the call for a snapshot of the main branch; the interface has no place for other branches and versions."""
     if place.table is None or place.snapshot is None or not place.main:
         return
-    numbers = {"barrier_id": event.barrier, "snapshot_id": place.snapshot}
-    yield call_of(DataLineage(job=job, create_time=moment_of(time), **_names_of(place.table), **numbers))
+    names, at = _names_of(place.table), moment_of(time)
+    yield call_of(DataLineage(job=job, create_time=at, barrier_id=event.barrier, snapshot_id=place.snapshot, **names))
 
 
 def _names_of(table: TableName) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Select, select
+from sqlalchemy import select
 
 from headwater.lineage.questions.traversal.context import is_range
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, load_reads_of_commits
@@ -55,7 +55,7 @@ def _load_reads(job: JobCommits, write: SnapshotWrite) -> Sequence[SnapshotRead]
     connection, commit = job.walk.connection, table_of(t.COMMIT).c
     own = select(commit.incarnation, commit.job_namespace, commit.job)
     query = connection.execute(own.where(commit.id == write.commit_id, commit.barrier == write.barrier)).one()
-    until: Select[Any] = select(commit.id, commit.barrier).where(
+    until = select(commit.id, commit.barrier).where(
         commit.incarnation == query.incarnation,
         commit.job_namespace == query.job_namespace,
         commit.job == query.job,
