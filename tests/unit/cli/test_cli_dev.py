@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +16,12 @@ import pytest
 from headwater.cli import main
 from headwater.cli.dev.home import DevState, Home, Part, Phase, default_home
 from headwater.cli.dev.supervisor import Supervisor
+from headwater.cli.dev.writer_server import WriterServer
 from headwater.cli.exits import Exit
 from headwater.local import ServerKind, StartError
 from headwater.local.process_identity import ProcessIdentity
 from headwater.local.server import LocalServer
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -171,6 +174,66 @@ def test_what_ends_again_and_again_is_not_started_for_ever(home: Home) -> None:
     assert state is not None
     assert (state.phase, state.fault[:13]) == (Phase.STOPPED, "kafka ended 3")
     assert [(part.is_ready, part.restarts) for part in state.parts.values()] == [(False, 2)]
+
+
+class Gated(LocalServer):
+    """Stays, and is ready as long as its gate is open."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        LocalServer.__init__(self, directory)
+        self.name = name
+        self.gate = threading.Event()
+        self.gate.set()
+        self.starts = 0
+
+    @property
+    def address(self) -> str:
+        return "h:1"
+
+    def _prepare(self) -> None: ...
+
+    def _command(self) -> list[str]:
+        self.starts += 1
+        return ["/bin/sleep", "600"]
+
+    def _answer(self) -> str | None:
+        return None if self.gate.is_set() else "not yet"
+
+
+class GatedWriter(Gated, WriterServer):
+    def __init__(self, directory: Path) -> None:
+        Gated.__init__(self, "writer", directory)
+        self._bus, self._store = "log:nowhere", ""
+
+
+@pytest.mark.slow
+def test_while_one_is_started_again_the_others_are_watched(home: Home) -> None:
+    """The database takes its time; the broker is back meanwhile, and the writer when both are: killed at once, with the
+    database, it found none, and all was stopped."""
+    supervisor = Supervisor(home, ServerKind.POSTGRES, "t", lambda _: None)
+    database, broker = Gated("postgres", home.part("postgres")), Gated("kafka", home.part("kafka"))
+    writer = GatedWriter(home.part("writer"))
+    for each in (database, broker, writer):
+        supervisor.start_one(each)
+    ended = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        watching = pool.submit(supervisor.watch, ended)
+        try:
+            database.gate.clear()
+            for each in (writer, database):
+                os.kill(each.pid, signal.SIGKILL)
+            until(lambda: database.starts == 2)
+            os.kill(broker.pid, signal.SIGKILL)
+            until(lambda: broker.starts == 2 and supervisor.state.parts["kafka"].restarts == 1)
+            assert (writer.starts, watching.done()) == (1, False)
+            database.gate.set()
+            until(lambda: supervisor.state.parts["writer"].restarts == 1)
+        finally:
+            database.gate.set()
+            ended.set()
+            watching.result(60)
+            supervisor.stop()
+    assert (database.starts, broker.starts, writer.starts) == (2, 2, 2)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1}', '{"version": 1, "phase": "x", "parts": {}}'])

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from typing import Final
@@ -70,15 +70,29 @@ class Supervisor:
         return self
 
     def watch(self, until: threading.Event) -> None:
-        """Watch until `until` is set; a StartError where a server doesn't stay."""
+        """Watch until `until` is set; a StartError where a server doesn't stay.
+
+        Each is started again by a thread of its own, so that the others are watched meanwhile. When this returns, none
+        is being started any more."""
+        restarts: dict[str, Future[None]] = {}
         try:
-            while not until.wait(_LOOK_SECONDS):
-                for name, each in self._parts.items():
-                    if not each.running:
-                        self._restart(name, each)
+            with ThreadPoolExecutor(len(self._parts)) as pool:
+                while not until.wait(_LOOK_SECONDS):
+                    for name in [name for name, each in restarts.items() if each.done()]:
+                        restarts.pop(name).result()
+                    for name, each in self._parts.items():
+                        if name not in restarts and not each.running and self._may_start(each):
+                            restarts[name] = pool.submit(self._restart, name, each)
         except HeadwaterError as e:
             self.state.fault = str(e)
             raise
+
+    def _may_start(self, server: Service) -> bool:
+        """A writer ends where its broker or database is away: it waits for those that are started again."""
+        if not isinstance(server, WriterServer):
+            return True
+        others = ((name, each) for name, each in self._parts.items() if each is not server)
+        return all(each.running and self.state.parts[name].is_ready for name, each in others)
 
     def stop(self, fault: str = "") -> None:
         """Stop all, the writer first; what one raises doesn't keep the others running."""
@@ -123,7 +137,7 @@ class Supervisor:
             self._home.write(self.state)
 
     def _restart(self, name: str, server: Service) -> None:
-        """Start it again, unless that was done too often."""
+        """Start it again, unless that was done too often. One that doesn't get ready has ended once more."""
         if not isinstance(server, LocalServer):
             return  # somebody else's: `status` asks it, and the writer waits for it
         ends = self._ends.setdefault(name, deque(maxlen=_MOST_ENDS))
@@ -132,10 +146,15 @@ class Supervisor:
         if len(ends) == _MOST_ENDS and now - ends[0] < _ENDS_SECONDS:
             raise StartError(f"{name} ended {_MOST_ENDS} times within a minute; the end of its log:\n{_end(server)}")
         self._say(f"{name:<9} has ended by itself; its log: {server.log}")
-        self.state.parts[name].is_ready = False
-        self._home.write(self.state)
+        with self._guard:
+            self.state.parts[name].is_ready = False
+            self._home.write(self.state)
         began = time.monotonic()
-        server.restart()
+        try:
+            server.restart()
+        except StartError as e:
+            self._say(f"{name:<9} isn't ready, and is started once more: {e}")
+            return
         self._note(server, self.state.parts[name].restarts + 1)
         self._say(f"{name:<9} is ready again ({time.monotonic() - began:.1f} s)")
 
