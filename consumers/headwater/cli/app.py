@@ -77,6 +77,12 @@ def _run_command(command: Command, given: Namespace, output: CommandOutput) -> i
         output.finish(has_failed=True)
         output.error(error)
         return command.exit_of(error)
+    except ImportError as error:  # of what an extra brings, where it is used
+        if not (advice := advise_import(error)):
+            raise
+        output.finish(has_failed=True)
+        output.error(TerminalError(f"{error}: {advice}"))
+        return Exit.FAILED
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:

@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from headwater.consumers.sources.group_start import GroupStart, KafkaGroup, LogGroup, ReadOnlyGroup
     from headwater.lineage.bulk import BusPartition
 
-WAYS: Final = "kafka://HOST:PORT[,HOST:PORT…][/TOPIC], log:DIR or archive:DIR"
+WAYS: Final = "kafka://HOST:PORT[,HOST:PORT…][/TOPIC], log:DIR (log alone is the user's own log) or archive:DIR"
 _ARCHIVE: Final = "archive:"
 _TOPIC: Final = "headwater.events"
 
 
 def bus_address(text: str) -> str:
     """Read where a bus is."""
+    if text == "log":
+        from headwater.publishers.log import data_directory  # noqa: PLC0415
+
+        return f"log:{data_directory()}"
     scheme, _, rest = text.partition(":")
     if (scheme in {"log", "archive"} and rest) or (scheme == "kafka" and rest.removeprefix("//").partition("/")[0]):
         return text

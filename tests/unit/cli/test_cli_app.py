@@ -11,11 +11,14 @@ from importlib.metadata import version
 import pytest
 
 from headwater.cli import main
+from headwater.cli.app import call
+from headwater.cli.bus import bus_address
 from headwater.cli.commands import TREE, Leaf, command
 from headwater.cli.exits import MEANINGS, Exit
 from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
 from headwater.errors import ConfigurationError, TerminalError, TransientError
+from headwater.publishers.log import data_directory
 
 
 def _word(parser: Flags) -> None:
@@ -138,6 +141,24 @@ def test_what_was_given_before_a_failure_is_printed(capsys: pytest.CaptureFixtur
     assert (json.loads(out), json.loads(err)["error"]) == ({"half": {"of": "it"}}, "TransientError")
     assert main(["fail", "terminal", "-o", "json"]) == Exit.FAILED
     assert capsys.readouterr().out == ""
+
+
+def test_a_package_that_a_command_needs_and_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it is imported by the command's work, and not by its module."""
+
+    @command("fails", "headwater fails")
+    def fails(given: Namespace, output: CommandOutput) -> int:
+        raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
+
+    assert call(("fails",), fails, [], None) == Exit.FAILED
+    said = capsys.readouterr().err
+    assert said.startswith("headwater: No module named 'pyarrow': install pyarrow into this Python")
+    assert "Traceback" not in said
+
+
+def test_the_users_own_log_is_a_bus_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert bus_address("log") == f"log:{data_directory()}"
 
 
 def test_an_error_nobody_meant_keeps_its_traceback() -> None:

@@ -21,7 +21,7 @@ from headwater.cli.exits import Exit
 from headwater.local import ServerKind, StartError
 from headwater.local.process_identity import ProcessIdentity
 from headwater.local.server import LocalServer
-from tests.waiting import until
+from tests.kit.waiting import until
 
 
 @pytest.fixture

@@ -243,6 +243,15 @@ def test_tail_follows_also_what_is_new_and_ends_on_ctrl_c(log: Path) -> None:
 
 
 @pytest.mark.slow
+def test_tail_of_a_log_that_nobody_writes_yet_says_so(tmp_path: Path) -> None:
+    with tailing("--from", f"log:{tmp_path}", "--limit", "1") as process:
+        assert process.stderr
+        assert process.stderr.readline().startswith(f"no event is in {tmp_path} yet")
+        write(tmp_path / "partition-0000", RECORDS[:1])
+        assert lines_of(process, 1) == [1]
+
+
+@pytest.mark.slow
 def test_tail_shows_nothing_of_what_was_there(log: Path) -> None:
     with tailing("--from", f"log:{log}", "--limit", "1") as process:
         while process.poll() is None:

@@ -16,7 +16,7 @@ from headwater.cli.events.selection import Selection
 from headwater.cli.events.sources import check_source, source_of
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
-from headwater.cli.output import CommandOutput
+from headwater.cli.output import CommandOutput, print_words
 from headwater.config import unknown
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
@@ -75,7 +75,10 @@ def cat(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines
     is_stream=True,
 )
 def tail(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines come one by one
-    found = follow(check_source(vars(given)["from"]), from_start=given.from_start)
+    source = check_source(vars(given)["from"])
+    if not source.journals():
+        print_words(f"no event is in {source.directory} yet: what comes is shown, Ctrl-C ends it", sys.stderr)
+    found = follow(source, from_start=given.from_start)
     return _show(found, Selection(given.kind, given.job, given.table), given)
 
 
