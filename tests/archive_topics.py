@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.consumers.sources import BusRecord
 from tests.archives import DATA
@@ -15,14 +13,6 @@ from tests.kit.waiting import attempts
 
 Truth = dict[tuple[int, int], tuple[bytes, bytes | None, tuple[tuple[str, bytes], ...], int]]
 """Value, key, headers and append time in microseconds, by partition and offset."""
-
-
-def new_topic(address: str, partitions: int) -> str:
-    topic = f"archive-{uuid.uuid4()}"
-    admin = AdminClient({"bootstrap.servers": address})
-    new = NewTopic(topic, partitions, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin.create_topics([new])[topic].result()
-    return topic
 
 
 def send(address: str, topic: str, numbers: Sequence[int], partitions: int) -> None:

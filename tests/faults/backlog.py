@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.exc import DBAPIError
 
@@ -21,6 +19,7 @@ from tests.benchmarks.many_events import encoded_events
 from tests.faults.measured import resident
 from tests.faults.store_check import check_store, state_of
 from tests.faults.writer_process import WriterProcess
+from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
 
 PATIENCE: Final = 600.0
@@ -55,10 +54,7 @@ class Backlog:
 
 def run_backlog(folder: Path, kafka: Mapping[str, Any], server: PostgresServer, count: int) -> Backlog:
     """An AssertionError says what is wrong."""
-    topic = f"backlog-{uuid.uuid4()}"
-    new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin = AdminClient(dict(kafka))
-    admin.create_topics([new])[topic].result()
+    topic = new_topic(kafka["bootstrap.servers"], "backlog", PARTITIONS)
     engine = create_engine(server.address, connect_args={"options": "-c search_path=headwater"}, pool_pre_ping=True)
     source = encoded_events(_BEFORE + count)
     sent: list[bytes] = []

@@ -18,8 +18,9 @@ from headwater.cli import main
 from headwater.consumers.archive.directory import PENDING, ParquetArchive
 from headwater.consumers.archive.verification import Verification
 from headwater.local import Service
-from tests.archive_topics import as_truth, new_topic, send, truth
+from tests.archive_topics import as_truth, send, truth
 from tests.archives import read_all
+from tests.kit.topics import new_topic
 from tests.kit.waiting import until
 from tests.seeds import rounds
 
@@ -35,7 +36,7 @@ class Stage:
         self.kafka = kafka
         self.directory = directory
         self.random = random
-        self.topic = new_topic(kafka.address, PARTITIONS)
+        self.topic = new_topic(kafka.address, "archive", PARTITIONS)
         self.sent = 0
         self.processes: list[subprocess.Popen[bytes]] = []
 

@@ -9,10 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
-from uuid import uuid4
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
@@ -27,6 +25,7 @@ from headwater.lineage.store import open_store
 from headwater.local import KafkaServer
 from tests.archives import read_all
 from tests.faults.forward_process import RECORDER
+from tests.kit import topics
 from tests.property.effort import examples
 from tests.raw_records import RawRecord, send_raw
 from tests.unit.forwarders.kit import commit
@@ -78,10 +77,7 @@ class Topic(NamedTuple):
 
 def new_topic(kafka: KafkaServer, records: Sequence[RawRecord], time_type: str = "LogAppendTime") -> Topic:
     """A topic with these records, and an event behind each."""
-    name = f"hostile-{uuid4()}"
-    new = NewTopic(name, 1, 1, config={"message.timestamp.type": time_type})
-    admin = AdminClient(kafka.client_config())
-    admin.create_topics([new])[name].result()
+    name = topics.new_topic(kafka.address, "hostile", settings={"message.timestamp.type": time_type})
     for number, each in enumerate(records, 1):
         send_raw(kafka.address, name, [each])
         send_raw(kafka.address, name, [sound(number)])

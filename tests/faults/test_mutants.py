@@ -4,10 +4,8 @@ Twenty thousand here, a million in tests/benchmarks/mutants.py."""
 from __future__ import annotations
 
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import create_engine
 
 from headwater.local import KafkaServer, Service
@@ -17,6 +15,7 @@ from tests.faults.measured import run_measured
 from tests.faults.mutant_runs import Checking, fill_log, fill_topic, in_log, on_topic
 from tests.faults.mutations import large_events, messages
 from tests.kit.stores import own_database
+from tests.kit.topics import new_topic
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -66,10 +65,7 @@ def test_many_large_events_from_a_log(tmp_path: Path) -> None:
 @pytest.mark.kafka
 @pytest.mark.database
 def test_from_kafka_into_postgresql(log: Path, kafka: KafkaServer, postgres: Service) -> None:
-    topic, config = f"mutants-{uuid4()}", kafka.client_config()
-    new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin = AdminClient(config)
-    admin.create_topics([new])[topic].result()
+    topic, config = new_topic(kafka.address, "mutants", PARTITIONS), kafka.client_config()
     fill_topic(config, topic, PARTITIONS, (each.data for each in in_log(log)))
     with own_database(postgres) as url:
         written(f"kafka://{kafka.address}/{topic}", url)

@@ -21,8 +21,9 @@ from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.benchmarks.mixture import events
-from tests.integration.pipeline_kit import GROUP, new_store, new_topic, produce, url_of
+from tests.integration.pipeline_kit import GROUP, new_store, produce, url_of
 from tests.integration.test_spark_pipeline import assert_by_law
+from tests.kit.topics import new_topic
 from tests.kit.waiting import until
 from tests.seeds import seed
 
@@ -44,7 +45,7 @@ TWO_EXECUTORS = "local-cluster[2,1,900]"
 
 @pytest.fixture
 def topic(kafka: KafkaServer) -> str:
-    name = new_topic(kafka)
+    name = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, name, DATA)
     return name
 

@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from sqlalchemy import Engine, create_engine, select, text
 
 from headwater.lineage.sql.writer_tables import OFFSETS
@@ -20,8 +19,8 @@ from headwater.local import KafkaServer, Service
 from tests.benchmarks.many_events import encoded_events
 from tests.faults.store_check import check_store, state_of
 from tests.faults.writer_process import WriterProcess
-from tests.integration.test_writer_partitions import made_anew
 from tests.kit.stores import own_database
+from tests.kit.topics import new_topic, recreate_topic
 from tests.kit.waiting import until
 
 pytestmark = [
@@ -46,15 +45,13 @@ class Scene:
     def __init__(self, kafka: KafkaServer, folder: Path, url: str) -> None:
         self._kafka, self._folder = kafka, folder
         self._source = encoded_events(10_000)
-        self.topic, self.sent = f"takeover-{uuid4()}", list[bytes]()
+        self.topic, self.sent = new_topic(kafka.address, "takeover", PARTITIONS), list[bytes]()
         self.engine = create_engine(url, connect_args={"options": "-c search_path=headwater"})
         bus = ["--bus", f"kafka://{kafka.address}/{self.topic}", "--group", self.topic, "--dead-letter-topic", "none"]
         how = ["--batch", str(BATCH)]
         self._flags = [*bus, *how, "--store", url]
         self._writers: list[WriterProcess] = []
         self.admin = AdminClient(kafka.client_config())
-        new = NewTopic(self.topic, PARTITIONS, 1)
-        self.admin.create_topics([new])[self.topic].result()
 
     def writer(self) -> WriterProcess:
         """A new one, which begins."""
@@ -107,7 +104,7 @@ class Scene:
             return int(connection.execute(text(asked)).scalar_one())
 
     def make_anew(self) -> None:
-        made_anew(self.admin, self.topic, PARTITIONS)
+        recreate_topic(self.admin, self.topic, PARTITIONS)
 
     def members(self) -> Sequence[object]:
         asked = self.admin.describe_consumer_groups([self.topic])[self.topic]

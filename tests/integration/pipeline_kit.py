@@ -7,11 +7,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.consumers.spark.pipeline import PipelineOptions
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
@@ -37,14 +35,6 @@ def kafka_session(java_home: Path, **conf: str) -> Generator[SparkSession, None,
         for key, value in conf.items():
             spark.conf.set(key, value)
         yield spark
-
-
-def new_topic(kafka: KafkaServer, partitions: int = 3, name: str | None = None) -> str:
-    name = name or f"pipeline-{uuid4()}"
-    admin = AdminClient(kafka.client_config())
-    topic = NewTopic(name, partitions, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin.create_topics([topic])[name].result()
-    return name
 
 
 def produce(kafka: KafkaServer, topic: str, data: Sequence[bytes], partitions: int = 3, seed: int = 7) -> None:

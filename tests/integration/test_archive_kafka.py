@@ -18,9 +18,10 @@ from headwater.consumers.archive.directory import ParquetArchive
 from headwater.consumers.archive.verification import Verification
 from headwater.events.avro.raw_reader import kind_of
 from headwater.local import Service
-from tests.archive_topics import Truth, as_truth, new_topic, send, truth
+from tests.archive_topics import Truth, as_truth, send, truth
 from tests.archives import read_all
 from tests.integration.spark_session import spark_session
+from tests.kit.topics import new_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +38,7 @@ def run(kafka: Service, topic: str, directory: Path, *more: str) -> None:
 def test_every_record_is_archived_once_and_as_it_was(
     kafka: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    topic, directory = new_topic(kafka.address, PARTITIONS), tmp_path / "archive"
+    topic, directory = new_topic(kafka.address, "archive", PARTITIONS), tmp_path / "archive"
     send(kafka.address, topic, range(400), PARTITIONS)
     run(kafka, topic, directory)
     send(kafka.address, topic, range(400, 600), PARTITIONS)
@@ -88,7 +89,7 @@ def check_pyarrow(directory: Path) -> None:
 
 @pytest.mark.kafka
 def test_what_the_topic_had_forgotten_is_a_gap_of_the_archive(kafka: Service, tmp_path: Path) -> None:
-    topic, directory = new_topic(kafka.address, 1), tmp_path / "archive"
+    topic, directory = new_topic(kafka.address, "archive"), tmp_path / "archive"
     send(kafka.address, topic, range(10), 1)
     run(kafka, topic, directory)
     send(kafka.address, topic, range(10, 30), 1)

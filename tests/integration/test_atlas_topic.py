@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.errors import ConfigurationError, TransientError
 from headwater.forwarders.api import ForwarderContext, RefusedEventsError
@@ -20,18 +19,12 @@ from headwater.local import Service
 from headwater.spi import CheckStatus
 from tests.atlas_envelopes import opened
 from tests.atlas_story import STORY, send
+from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
 
 pytestmark = pytest.mark.slow
 
 PARTITIONS = 3
-
-
-def new_topic(servers: str, **config: str) -> str:
-    topic = f"hook-{uuid.uuid4()}"
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=config)])[topic].result()
-    return topic
 
 
 def forwarder(servers: str, topic: str, **options: str) -> AtlasForwarder:
@@ -65,7 +58,7 @@ def expected() -> list[Any]:
 @pytest.mark.kafka
 @pytest.mark.parametrize(("size", "compression"), [("600", "true"), ("1500", "false")])
 def test_a_story_comes_out_in_order_from_one_partition(kafka: Service, size: str, compression: str) -> None:
-    topic = new_topic(kafka.address, **{"max.message.bytes": "1700"})
+    topic = new_topic(kafka.address, "hook", PARTITIONS, settings={"max.message.bytes": "1700"})
     assert send(forwarder(kafka.address, topic, message_bytes=size, compression=compression), STORY) is None
     (messages,) = messages_on(kafka.address, topic).values()
     assert opened(messages) == expected()
@@ -74,7 +67,7 @@ def test_a_story_comes_out_in_order_from_one_partition(kafka: Service, size: str
 
 @pytest.mark.kafka
 def test_what_a_broker_finds_too_large_is_named(kafka: Service) -> None:
-    topic = new_topic(kafka.address, **{"max.message.bytes": "1200"})
+    topic = new_topic(kafka.address, "hook", PARTITIONS, settings={"max.message.bytes": "1200"})
     error = send(forwarder(kafka.address, topic, message_bytes="4000", compression="false"), STORY)
     assert isinstance(error, RefusedEventsError)
     sizes = [sum(len(str(each)) for each in notifications(atlas_changes(event, AtlasNames()))) for event in STORY]
@@ -90,7 +83,7 @@ def test_checking_tells_of_a_topic_that_is_missing(kafka: Service) -> None:
         await to.close()
         return found
 
-    assert asyncio.run(statuses(new_topic(kafka.address))) == [CheckStatus.OK, CheckStatus.OK]
+    assert asyncio.run(statuses(new_topic(kafka.address, "hook", PARTITIONS))) == [CheckStatus.OK, CheckStatus.OK]
     missing = f"nowhere-{uuid.uuid4()}"
     for _ in range(2):  # to look for it doesn't create it
         assert asyncio.run(statuses(missing)) == [CheckStatus.OK, CheckStatus.ERROR]

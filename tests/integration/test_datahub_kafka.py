@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka import DeserializingConsumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import StringDeserializer
@@ -25,6 +23,7 @@ from headwater.forwarders.datahub.options import DataHubNames
 from headwater.local import Service
 from headwater.spi import CheckStatus
 from tests.golden.forwarders.datahub_cases import CASES
+from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
 from tests.registry_server import SchemaRegistry, schema_registry
 from tests.unit.forwarders.kit import MemoryBus
@@ -38,13 +37,6 @@ EVENTS = [CASES[name] for name in ("table_created", "lineage", "commit", "table_
 def registry() -> Iterator[SchemaRegistry]:
     with schema_registry() as server:
         yield server
-
-
-def new_topic(servers: str, **config: str) -> str:
-    topic = f"proposals-{uuid.uuid4()}"
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1, 1, config=config)])[topic].result()
-    return topic
 
 
 def forwarder(servers: str, registry: str, topic: str, **options: str) -> DataHubForwarder:
@@ -95,7 +87,7 @@ def proposals_on(servers: str, registry: str, topic: str) -> list[tuple[str, Any
 
 @pytest.mark.kafka
 def test_proposals_are_on_the_topic_in_order_under_their_entity(kafka: Service, registry: SchemaRegistry) -> None:
-    topic = new_topic(kafka.address)
+    topic = new_topic(kafka.address, "proposals")
     assert sent(forwarder(kafka.address, registry.url, topic)) is None
     expected = [each for event in EVENTS for each in datahub_proposals(event, DataHubNames())]
     found = proposals_on(kafka.address, registry.url, topic)
@@ -107,7 +99,7 @@ def test_proposals_are_on_the_topic_in_order_under_their_entity(kafka: Service, 
 @pytest.mark.kafka
 def test_an_event_that_is_too_large_is_named_and_the_others_are_sent(kafka: Service, registry: SchemaRegistry) -> None:
     """The broker refuses what is too large only when it gets it, together with others."""
-    topic = new_topic(kafka.address, **{"max.message.bytes": "1500"})
+    topic = new_topic(kafka.address, "proposals", settings={"max.message.bytes": "1500"})
     error = sent(forwarder(kafka.address, registry.url, topic, **{"producer.linger.ms": "0"}))
     assert isinstance(error, RefusedEventsError)
     assert error.reasons.keys() == {0, 1}, "a schema and a patch are larger"
@@ -118,7 +110,7 @@ def test_an_event_that_is_too_large_is_named_and_the_others_are_sent(kafka: Serv
 
 @pytest.mark.kafka
 def test_a_registry_that_fails_is_told_from_one_that_refuses(kafka: Service, registry: SchemaRegistry) -> None:
-    topic = new_topic(kafka.address)
+    topic = new_topic(kafka.address, "proposals")
     away = forwarder(kafka.address, "http://127.0.0.1:1", topic, **{"schema.registry.max.retries": "0"})
     assert isinstance(sent(away), TransientError)
     lost = forwarder(kafka.address, f"{registry.url}/nowhere", topic)
@@ -133,7 +125,7 @@ def test_checking_tells_of_a_topic_that_is_missing(kafka: Service, registry: Sch
         await target.close()
         return found
 
-    assert asyncio.run(statuses(new_topic(kafka.address))) == [CheckStatus.OK, CheckStatus.OK]
+    assert asyncio.run(statuses(new_topic(kafka.address, "proposals"))) == [CheckStatus.OK, CheckStatus.OK]
     assert asyncio.run(statuses("nowhere")) == [CheckStatus.ERROR]
 
 

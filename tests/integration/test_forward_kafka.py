@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from headwater.cli.app import main
 from headwater.consumers.sources import group_start
@@ -24,6 +24,7 @@ from headwater.events.keys import headers_of, key_of
 from headwater.journal import JournalOptions, LocalLog
 from headwater.local import KafkaServer
 from tests.faults.forward_process import RECORDER, Arrival, ForwardProcess
+from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
 from tests.unit.forwarders.kit import commit
 
@@ -47,11 +48,9 @@ class Topic:
     """A topic of its own."""
 
     def __init__(self, kafka: KafkaServer) -> None:
-        self.name = f"forwarded-{uuid4()}"
+        self.name = new_topic(kafka.address, "forwarded", PARTITIONS)
         self.admin = AdminClient(kafka.client_config())
         self._producer = Producer({**kafka.client_config(), "enable.idempotence": True})
-        new = NewTopic(self.name, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
-        self.admin.create_topics([new])[self.name].result()
         self.bus = f"kafka://{kafka.address}/{self.name}"
 
     def append(self, events: Iterable[Event]) -> None:

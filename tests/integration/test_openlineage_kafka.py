@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import uuid
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from openlineage.client.transport.kafka import KafkaConfig, KafkaTransport
 
 from headwater.errors import HeadwaterError, TransientError
@@ -22,6 +20,7 @@ from headwater.forwarders.openlineage.mapping import openlineage_events
 from headwater.local import Service
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
+from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
 from tests.unit.forwarders.kit import MemoryBus
 
@@ -47,13 +46,6 @@ def sent(target: OpenLineageForwarder, events: Sequence[Event] = EVENTS) -> Head
     return asyncio.run(go())
 
 
-def new_topic(servers: str, **config: str) -> str:
-    topic = f"openlineage-{uuid.uuid4()}"
-    admin = AdminClient({"bootstrap.servers": servers})
-    admin.create_topics([NewTopic(topic, 1, 1, config=config)])[topic].result()
-    return topic
-
-
 def values(servers: str, topic: str) -> list[Any]:
     """All messages that are on the topic."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "enable.auto.commit": False})
@@ -71,7 +63,7 @@ def values(servers: str, topic: str) -> list[Any]:
 @pytest.mark.kafka
 def test_messages_are_on_the_topic_and_what_is_too_large_is_named(kafka: Service) -> None:
     """The broker refuses what is too large only when it gets it, together with others."""
-    topic = new_topic(kafka.address, **{"max.message.bytes": "4000"})
+    topic = new_topic(kafka.address, "openlineage", settings={"max.message.bytes": "4000"})
     target = forwarder(kafka.address, topic)
     sizes = [[len(json.dumps(json.loads(text), sort_keys=True)) for text in target.preview(each)] for each in EVENTS]
     too_large = {index for index, of_event in enumerate(sizes) if max(of_event) > 4000}
@@ -91,7 +83,7 @@ def test_checking_tells_of_a_topic_that_is_missing(kafka: Service) -> None:
     async def statuses(topic: str) -> list[CheckStatus]:
         return [result.status async for result in forwarder(kafka.address, topic).check()]
 
-    there = new_topic(kafka.address)
+    there = new_topic(kafka.address, "openlineage")
     assert asyncio.run(statuses(there)) == [CheckStatus.OK, CheckStatus.OK]
 
 

@@ -18,11 +18,12 @@ from headwater.events.avro import Codec
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from tests.benchmarks.mixture import events
-from tests.integration.pipeline_kit import new_store, new_topic, produce, url_of
+from tests.integration.pipeline_kit import new_store, produce, url_of
 from tests.integration.spark_clusters import SPARK_HOME, make_python, make_zip, standalone_cluster
 from tests.integration.spark_packages import package_settings
 from tests.integration.test_spark_pipeline import assert_by_law
 from tests.kit.drivers import BIN
+from tests.kit.topics import new_topic
 
 pytestmark = [
     pytest.mark.spark,
@@ -53,7 +54,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def topic(kafka: KafkaServer) -> str:
-    name = new_topic(kafka)
+    name = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, name, DATA)
     return name
 

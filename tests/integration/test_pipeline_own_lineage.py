@@ -24,9 +24,10 @@ from headwater.events.avro import Codec
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.integration.pipeline_kit import GROUP, new_store, new_topic, produce, url_of
+from tests.integration.pipeline_kit import GROUP, new_store, produce, url_of
 from tests.integration.spark_packages import package_settings
 from tests.kit.drivers import PATIENT
+from tests.kit.topics import new_topic
 from tests.kit.waiting import until
 
 pytestmark = [
@@ -133,7 +134,7 @@ def completed(store: Store) -> int:
 def test_a_watched_pipeline_does_not_feed_on_itself(
     kafka: KafkaServer, store: Store, java_home: Path, tmp_path: Path
 ) -> None:
-    topic = new_topic(kafka, 1)
+    topic = new_topic(kafka.address, "pipeline")
     pipeline = Pipeline(kafka, topic, store, java_home, tmp_path)
     data = [CODEC.encode(each) for each in EXAMPLES]
     produce(kafka, topic, data[:-4], 1)

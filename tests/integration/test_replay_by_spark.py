@@ -34,12 +34,12 @@ from tests.integration.pipeline_kit import (
     digest_in,
     kafka_session,
     new_store,
-    new_topic,
     produce,
     url_of,
 )
 from tests.integration.test_spark_pipeline import written_by_writer
 from tests.integration.test_store_set_back import write_all
+from tests.kit.topics import new_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,7 +112,7 @@ def test_an_archive_and_then_its_topic_while_a_driver_is_stopped_between(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The topic goes on where the archive ends. The second run goes on behind the portions of the first one."""
-    topic, directory = new_topic(kafka), tmp_path / "archive"
+    topic, directory = new_topic(kafka.address, "pipeline", 3), tmp_path / "archive"
     produce(kafka, topic, EVERYTHING[:150])
     bus = ["--bus", f"kafka://{kafka.address}/{topic}", "--archive", str(directory), "--group", topic]
     assert main(["archive", "run", *bus, "--until-end"]) == 0
@@ -170,7 +170,7 @@ def test_the_command(
     from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
     from tests.integration.spark_packages import package_settings
 
-    topic = new_topic(kafka)
+    topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, EVERYTHING)
     written_by_writer(kafka, topic, store)
     before = digest_in(store)

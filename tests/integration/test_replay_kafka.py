@@ -9,11 +9,10 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from sqlalchemy import URL
 
 from headwater.events.clock import moment_of, wall_micros
@@ -23,6 +22,7 @@ from headwater.local import KafkaServer
 from tests.integration.test_store_set_back import EVENTS, stored
 from tests.integration.test_writer import PATIENCE, digest_by_law, digest_in, on_topic, produced
 from tests.kit.stores import DATABASES, database_on
+from tests.kit.topics import new_topic
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
@@ -44,11 +44,7 @@ def store(url: URL) -> Iterator[Store]:
 
 @pytest.fixture
 def topic(kafka: KafkaServer) -> str:
-    name = f"replay-{uuid4()}"
-    config = {"message.timestamp.type": "LogAppendTime"}
-    client = AdminClient(kafka.client_config())
-    client.create_topics([NewTopic(name, 3, 1, config=config)])[name].result()
-    return name
+    return new_topic(kafka.address, "replay", 3)
 
 
 def text_of(url: URL) -> str:

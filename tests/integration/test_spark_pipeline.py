@@ -37,13 +37,13 @@ from tests.integration.pipeline_kit import (
     digest_in,
     kafka_session,
     new_store,
-    new_topic,
     options_for,
     produce,
     url_of,
 )
 from tests.integration.test_coordinated import refusing
 from tests.integration.test_writer import digest_by_law
+from tests.kit.topics import create_topic, new_topic
 from tests.kit.waiting import until
 
 if TYPE_CHECKING:
@@ -87,7 +87,11 @@ def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture(scope="module")
 def bus(kafka: KafkaServer) -> tuple[KafkaServer, str]:
     """A broker, and a topic with everything. Its id has a character that librdkafka prints otherwise than Kafka."""
-    name = next(name for name in (new_topic(kafka) for _ in count()) if {*"+/-_"} & {*printed_id(kafka, name)})
+    name = next(
+        name
+        for name in (new_topic(kafka.address, "pipeline", 3) for _ in count())
+        if {*"+/-_"} & {*printed_id(kafka, name)}
+    )
     produce(kafka, name, EVERYTHING)
     return kafka, name
 
@@ -170,7 +174,7 @@ def test_a_new_store_with_an_old_checkpoint_gets_everything(
     spark: SparkSession, kafka: KafkaServer, store: Store, other: Store, tmp_path: Path
 ) -> None:
     """So does one that was restored from a backup: what the checkpoint has passed is read again."""
-    topic = new_topic(kafka)
+    topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, SOUND[:200])
     run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint"))
     produce(kafka, topic, SOUND[200:])
@@ -184,7 +188,7 @@ def test_a_new_store_with_an_old_checkpoint_gets_everything(
 def test_what_the_database_refuses_is_found_event_by_event(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
 ) -> None:
-    topic = new_topic(kafka)
+    topic = new_topic(kafka.address, "pipeline", 3)
     commits = [CODEC.encode(each) for each in events(300) if each.kind == "Committed"]
     produce(kafka, topic, commits)
     refused = CODEC.decode(commits[7]).barrier  # type: ignore[union-attr]
@@ -206,7 +210,7 @@ def test_a_store_from_a_backup_gets_what_it_lacks_without_new_events(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
 ) -> None:
     """No micro-batch comes of a topic to which nothing comes."""
-    topic = new_topic(kafka)
+    topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, SOUND[:200])
     options = options_for(store, kafka, topic, tmp_path / "checkpoint")
     run_pipeline(spark, options)
@@ -227,7 +231,7 @@ def test_a_micro_batch_that_has_not_begun_to_write_is_not_caught_up_with(  # noq
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Its offsets are in the checkpoint already when the driver looks whether the store lacks something."""
-    topic = new_topic(kafka)
+    topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, SOUND)
     of_class: Any = KafkaQuery
     write = of_class._write
@@ -247,7 +251,7 @@ def test_where_something_is_deleted_meanwhile_events_are_written_again(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of some events half of the rows may have been there when the deletion looked."""
-    topic = new_topic(kafka)
+    topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, SOUND)
     complete = vars(OrderedBatches)["_complete"]
 
@@ -290,7 +294,7 @@ def test_a_store_that_loses_acknowledged_rows_gets_them_again(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failover between the tasks' transactions and the driver's: offsets must not pass what is lost."""
-    topic = new_topic(kafka)
+    topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, SOUND)
     complete, lost = vars(OrderedBatches)["_complete"], list[int]()
 
@@ -311,7 +315,7 @@ def test_a_store_that_loses_acknowledged_rows_gets_them_again(
 def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
 ) -> None:
-    topic = new_topic(kafka, 1)
+    topic = new_topic(kafka.address, "pipeline")
     produce(kafka, topic, SOUND[:100], 1)
     run = PipelineRun(spark, options_for(store, kafka, topic, tmp_path / "checkpoint", interval=0.0))
     thread = threading.Thread(target=run.run)
@@ -321,7 +325,7 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
         admin = AdminClient(kafka.client_config())
         admin.delete_topics([topic])[topic].result()
         until(lambda: topic not in admin.list_topics(timeout=10).topics, "no topic")
-        new_topic(kafka, 1, topic)
+        create_topic(kafka.address, topic)
         produce(kafka, topic, SOUND[100:200], 1)
         until(lambda: len(store.bulk.offsets(GROUP)) == 2, "the new topic")
         until(lambda: sorted(store.bulk.offsets(GROUP).values()) == [100, 100], "all of it")

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from headwater.consumers.sources import EventSource
 from headwater.consumers.sources.kafka import KafkaSource
@@ -36,6 +36,7 @@ from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.kit.stores import database_on
+from tests.kit.topics import new_topic
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(3)]
 
@@ -156,11 +157,7 @@ class TestLog:
 class TestKafka:
     @pytest.fixture
     def topic(self, kafka: KafkaServer) -> str:
-        name = f"written-{uuid4()}"
-        new = NewTopic(name, 3, 1, config={"message.timestamp.type": "LogAppendTime"})
-        client = AdminClient(kafka.client_config())
-        client.create_topics([new])[name].result()
-        return name
+        return new_topic(kafka.address, "written", 3)
 
     @pytest.fixture
     def url(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:

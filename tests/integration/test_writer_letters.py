@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from headwater.cli.app import main
 from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
@@ -26,6 +26,7 @@ from headwater.events.avro import Codec
 from headwater.lineage.bulk import DeadLetter
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
+from tests.kit.topics import create_topic, new_topic
 from tests.kit.waiting import attempts, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(1)]
@@ -39,9 +40,7 @@ BAD: list[tuple[bytes | None, bytes, list[tuple[str, str | bytes | None]]]] = [
 
 @pytest.fixture
 def topic(kafka: KafkaServer) -> str:
-    name = f"letters-{uuid4()}"
-    new = NewTopic(name, 1, 1, config={"message.timestamp.type": "LogAppendTime"})
-    made(kafka, new)
+    name = new_topic(kafka.address, "letters")
     client = Producer({**kafka.client_config(), "enable.idempotence": True})
     for key, value, headers in BAD:
         client.produce(name, value, key, headers=headers)
@@ -62,11 +61,6 @@ def store(kafka: KafkaServer, topic: str, tmp_path: Path) -> Iterator[Store]:
             source.close()
         assert runner.metrics.dead_letters == len(BAD)
         yield opened
-
-
-def made(kafka: KafkaServer, topic: NewTopic) -> None:
-    admin = AdminClient(kafka.client_config())
-    admin.create_topics([topic])[topic.topic].result()
 
 
 def settings_of(kafka: KafkaServer) -> dict[str, str]:
@@ -127,8 +121,7 @@ def test_what_the_topic_has_no_room_for_is_reported_without_its_bytes(
     kafka: KafkaServer, topic: str, store: Store
 ) -> None:
     name = f"{topic}.dead-letters"
-    new = NewTopic(name, 1, 1, config={"max.message.bytes": "1000"})
-    made(kafka, new)
+    create_topic(kafka.address, name, settings={"max.message.bytes": "1000"})
     letter = next(store.bulk.dead_letters())[1]
     sender = DeadLetterTopic(settings_of(kafka), name)
     sender.send([letter, replace(letter, data=b"x" * 5_000), letter])
@@ -152,12 +145,11 @@ def test_a_topic_that_went_away_is_made_again(kafka: KafkaServer, topic: str, st
 
 
 def test_what_the_store_of_a_catalog_refused_is_there_too(kafka: KafkaServer, tmp_path: Path) -> None:
-    topic, table = f"letters-{uuid4()}", TableName(catalog="lake", database="d", table="t")
+    topic, table = new_topic(kafka.address, "letters"), TableName(catalog="lake", database="d", table="t")
     output = Output(dataset=DatasetId(namespace="s3://x", name="t"), table=table, snapshot=1)
     stamp = {"producer": uuid4(), "sequence": 1, "family_sequence": 1}
     commit = Committed(job=JobName(name="etl"), barrier=1, outputs=(output,)).model_copy(update=stamp)
     data = Codec().encode(commit)
-    made(kafka, NewTopic(topic, 1, 1, config={"message.timestamp.type": "LogAppendTime"}))
     client = Producer({**kafka.client_config(), "enable.idempotence": True})
     client.produce(topic, data)
     assert client.flush(PATIENCE) == 0

@@ -24,6 +24,7 @@ from headwater.events.clock import wall_micros
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
 from headwater.local import KafkaServer
+from tests.kit.topics import create_topic, new_topic, recreate_topic
 from tests.kit.waiting import attempts, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(4)]
@@ -79,11 +80,9 @@ def admin(kafka: KafkaServer) -> AdminClient:
 
 
 @pytest.fixture
-def topic(admin: AdminClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def topic(kafka: KafkaServer, admin: AdminClient, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(source_module, "END_CHECK_SECONDS", 0.0)
-    name = f"partitions-{uuid4()}"
-    new = NewTopic(name, 2, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin.create_topics([new])[name].result()
+    name = new_topic(kafka.address, "partitions", 2)
     yield name
     admin.delete_topics([name])[name].result()
 
@@ -93,16 +92,6 @@ def produced(kafka: KafkaServer, topic: str, number: int, count: int) -> None:
     for _ in range(count):
         client.produce(topic, b"x", partition=number)
     assert client.flush(60) == 0
-
-
-def made_anew(admin: AdminClient, topic: str, partitions: int = 2) -> None:
-    """The name is free a moment after the older one is gone."""
-    admin.delete_topics([topic])[topic].result()
-    until(
-        lambda: admin.create_topics([NewTopic(topic, partitions, 1)])[topic].exception() is None,
-        "the name of a topic that was deleted",
-        pause=0.1,
-    )
 
 
 def test_an_assignment_whose_offsets_cannot_be_asked_for_is_tried_again(
@@ -138,7 +127,7 @@ def test_who_rewinds_during_a_rebalance_reads_again_from_the_stored_offset(
     for partition in range(2):
         produced(kafka, topic, partition, 3)
     another = f"another-{topic}"
-    admin.create_topics([NewTopic(another, 1, 1)])[another].result()
+    create_topic(kafka.address, another)
     reading = Reading(kafka, topic, settings=settings, group=group)
     guest = Consumer({**kafka.client_config(), **settings, **COOPERATIVE[protocol], "group.id": group})
     stored = {(partition, at) for partition in range(2) for at in range(3)}
@@ -269,7 +258,7 @@ def test_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginning(
     reading.source.rest()  # it doesn't fetch
     produced(kafka, topic, 0, 4)
     assert reading.source.lag() == 4
-    made_anew(admin, topic)
+    recreate_topic(admin, topic, 2)
     produced(kafka, topic, 0, count)
     reading.source.done({reading.places[0]: 5})  # nobody has noticed yet
     reading.until(lambda: reading.source.lag() == 0 and reading.source.topic_id != older)

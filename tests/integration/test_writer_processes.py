@@ -11,10 +11,8 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from urllib.request import urlopen
-from uuid import uuid4
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
@@ -31,6 +29,7 @@ from tests.integration.test_writer import (
     produced,
 )
 from tests.kit.stores import database_on
+from tests.kit.topics import new_topic
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
@@ -40,10 +39,7 @@ READERS = ("--readers", "2", "--buckets", "2")
 
 @pytest.fixture
 def topic(kafka: KafkaServer) -> str:
-    name = f"processes-{uuid4()}"
-    client = AdminClient(kafka.client_config())
-    client.create_topics([NewTopic(name, 3, 1, config={"message.timestamp.type": "LogAppendTime"})])[name].result()
-    return name
+    return new_topic(kafka.address, "processes", 3)
 
 
 @pytest.fixture
