@@ -59,12 +59,17 @@ def parse_on_end(text: object) -> LineageRetention | None:
     return _ON_END[word]
 
 
-def spool_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where spools are kept that no `spool.dir` names: `spool` in the user's cache directory of headwater."""
+def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """The user's cache directory of headwater; it may begin with `~`."""
     own, shared = environment.get("HEADWATER_CACHE"), environment.get("XDG_CACHE_HOME")
     if own:
-        return Path(own, "spool")
-    return Path(shared, "headwater", "spool") if shared else Path("~", ".cache", "headwater", "spool")
+        return Path(own)
+    return Path(shared, "headwater") if shared else Path("~", ".cache", "headwater")
+
+
+def spool_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where spools are kept that no `spool.dir` names: `spool` in the user's cache directory of headwater."""
+    return cache_directory(environment) / "spool"
 
 
 class Settings(Config):

@@ -79,6 +79,7 @@ class Capture:
         self._stopped.set()
         try:
             self._listener.stop()
+            self._listener.keep_classes()
             self._log_filter.end()
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, and all that was in it too
             _LOG.debug("the SQL listener can't be removed from the driver: %s", e)
@@ -94,6 +95,7 @@ class Capture:
         """Before any statement: it takes the JVM some time to look, for which the job doesn't wait."""
         try:
             self._report_degraded(self._listener.finish_self_test())
+            self._listener.keep_classes()
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, in whatever way py4j says that
             _LOG.debug("the self-test can't be finished: %s", e)
 

@@ -97,6 +97,10 @@ class DriverListener:
             self._degrade(part)
         return found
 
+    def keep_classes(self) -> None:
+        """Keep the class files that were compiled here for drivers to come."""
+        self._java.keep_compiled()
+
     def stop(self) -> None:
         """Nothing of it is active any more. What a format's registry can't remove stays, and does nothing."""
         self._spark.listenerBus().removeListener(self._listener)

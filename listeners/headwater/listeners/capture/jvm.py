@@ -1,12 +1,14 @@
 """The Java side: sources in `java/` and beside each format, compiled in the driver's JVM by Janino, as Spark brings it.
 
-No file is written, no jar is added to anybody's class path. A JVM has one loader for all of it, whichever contexts come
-and go, because some registries of the formats keep what was registered for as long as the JVM lives.
+No jar is added to anybody's class path; class files are kept for the drivers to come (`class_cache`). A JVM has one
+loader for all of it, whichever contexts come and go, because some registries of the formats keep what was registered
+for as long as the JVM lives.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 from collections.abc import Mapping
@@ -15,8 +17,10 @@ from typing import Any, Final
 
 from headwater.errors import HeadwaterError
 from headwater.events.redaction import READ
+from headwater.listeners.capture.class_cache import ClassCache, key_of
 from headwater.listeners.capture.formats import java_parts
 from headwater.listeners.capture.formats.plugin import JavaPart
+from headwater.listeners.settings import cache_directory
 
 _LOG = logging.getLogger(__name__)
 _PACKAGE: Final = "headwater.capture"
@@ -55,12 +59,16 @@ class DegradedPart:
 
 
 class JavaClasses:
-    """The compiled classes, for one context. Slow the first time in a JVM: some hundred milliseconds."""
+    """The classes, for one context. Compiling them costs a driver some seconds of CPU, loading class files less."""
 
     def __init__(self, spark_context: Any) -> None:
         self._gateway = spark_context._gateway
         self._jvm = spark_context._jvm
         self._parent = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        self._cache: ClassCache | None = None
+        self._compiled: Any = None
+        """In the JVM: class files by their paths."""
+        self._kept: set[str] = set()
         moved = {old: new for old, new in MOVED.items() if not self._has(old) and self._has(new)}
         self._sources = {
             name: rename_classes(text, moved)
@@ -166,10 +174,53 @@ class JavaClasses:
         for name, text in self._sources.items():
             content.put(f"headwater/capture/{name}", text)
         finder = self._jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(content)
-        loader = self._jvm.org.codehaus.janino.JavaSourceClassLoader(self._parent, finder, "UTF-8")
+        loader = self._loader_with_cache(finder)
         loader.setDebuggingInfo(True, True, False)  # source and lines, with which what is caught is reported
         properties.put(_LOADER_PROPERTY, loader)
         return loader
+
+    def _loader_with_cache(self, finder: Any) -> Any:
+        """A loader that takes class files of an earlier driver's, and keeps what it has to compile in memory."""
+        janino, resources = self._jvm.org.codehaus.janino, self._jvm.org.codehaus.commons.compiler.util.resource
+        try:
+            self._cache = ClassCache(cache_directory().expanduser() / "classes", self._cache_key())
+            found = self._cache.find()
+            self._compiled = self._jvm.java.util.concurrent.ConcurrentHashMap()
+            place = self._jvm.java.io.File(str(found)) if found else None
+            kept = resources.DirectoryResourceFinder(place) if found else resources.MapResourceFinder(self._compiled)
+            made = resources.MapResourceCreator(self._compiled)
+            _LOG.debug("Java classes: %s", f"class files in {found}" if found else "none are kept for this driver")
+            return janino.CachingJavaSourceClassLoader(self._parent, finder, "UTF-8", kept, made)
+        except Exception as e:  # noqa: BLE001 - whatever this Janino or class path is: it can compile
+            _LOG.debug("class files can't be kept: %s", e)
+            self._cache = self._compiled = None
+            return janino.JavaSourceClassLoader(self._parent, finder, "UTF-8")
+
+    def _cache_key(self) -> str:
+        system = self._jvm.java.lang.System
+        class_path = system.getProperty("java.class.path").split(os.pathsep)
+        return key_of(self._sources, system.getProperty("java.vm.version"), (*class_path, *self._added_jars()))
+
+    def _added_jars(self) -> tuple[str, ...]:
+        """What Spark adds to the class path of a driver that runs: `spark.jars` and packages."""
+        try:
+            urls = str(self._jvm.java.util.Arrays.toString(self._parent.getURLs()))
+        except Exception:  # noqa: BLE001 - a loader without any says so in py4j's words
+            return ()
+        return tuple(urls[1:-1].split(", "))
+
+    def compiled(self) -> tuple[str, ...]:
+        """The class files that this context's loader had to compile."""
+        return () if self._compiled is None else tuple(str(name) for name in self._compiled.keySet().toArray())
+
+    def keep_compiled(self) -> None:
+        """Keep what was compiled since the last call for drivers to come."""
+        if self._cache is None:
+            return
+        new = [name for name in self.compiled() if name not in self._kept]
+        if new:
+            self._cache.add({name: bytes(self._compiled.get(name)) for name in new})
+            self._kept.update(new)
 
 
 def read_sources() -> dict[str, bytes]:

@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from typing import Any, Final
 
 from headwater.events.health import Gap, GapReason
@@ -84,10 +85,12 @@ class Installation:
 
     def start(self, timeout: float = START_SECONDS) -> None:
         """In a thread of its own, so that nothing that hangs can hold up the job."""
+        began = datetime.now(timezone.utc)
         if not self._worker.call(self._start, timeout):
             _LOG.warning(
                 "headwater isn't ready after %g s: the job goes on, and what it does until then isn't recorded", timeout
             )
+            self._worker.submit(lambda: self._report_late_start(began))
         elif self._tracker is not None:
             blocks.restart_open_blocks(self._tracker)
 
@@ -188,11 +191,21 @@ class Installation:
                 tracker.close()
             self._worker.close()
 
-    def _emit_gap(self, detail: str) -> None:
+    def _report_late_start(self, began: datetime) -> None:
+        """Behind the start, on its thread: the job didn't wait for all of it."""
+        now = datetime.now(timezone.utc)
+        seconds = (now - began).total_seconds()
+        self._emit_gap(f"what the job did until capture was ready, {seconds:.1f} s after its session began", began, now)
+
+    def _emit_gap(self, detail: str, first: datetime | None = None, last: datetime | None = None) -> None:
         if self._bus is not None and self._jobs is not None:
-            jobs = self._jobs
             gap = Gap(
-                job=jobs.application_job, run=jobs.application_run, reason=GapReason.CAPTURE_FAILED, detail=detail
+                job=self._jobs.application_job,
+                run=self._jobs.application_run,
+                reason=GapReason.CAPTURE_FAILED,
+                detail=detail,
+                first_time=first,
+                last_time=last,
             )
             self._bus.emit(gap)
 

@@ -163,8 +163,11 @@ final class RddSources {
         isWhole = false;
         configuration = scan.sparkContext().hadoopConfiguration();
         Iterator partitions = PlanWriter.list(scan.filePartitions()).iterator();
+        int count = 0;
         while (partitions.hasNext()) {
             PartitionedFile[] files = ((FilePartition) partitions.next()).files();
+            count += files.length;
+            if (count > MOST_FILES) return;
             for (int i = 0; i < files.length; i++) {
                 Path file = files[i].toPath();
                 Path root = withoutPartitions(file.getParent(), files[i].partitionValues().numFields());
