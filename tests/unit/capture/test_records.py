@@ -214,7 +214,7 @@ def test_a_start_that_was_not_seen_is_none() -> None:
     assert parse_record('{"kind":"unreadable","started":-1,"why":"w"}').started is None
 
 
-CAUGHT: Final = "IcebergHook.java:61: java.lang.IllegalStateException: no row 'secret' in [1, 2]"
+CAUGHT: Final = "IcebergHook.java:61: java.lang.IllegalStateException: no row 'hunter2' in [1, 2]"
 FAILED: Final[Mapping[str, Any]] = {
     "kind": "failed",
     "count": 2,

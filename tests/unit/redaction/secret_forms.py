@@ -33,7 +33,10 @@ def _unescaped(line: str) -> str:
 
 
 GROUPS: Final = {
-    **{name: _lines(name) for name in ("SQL", "JSON", "XML", "code", "URLs", "commands", "tokens", "prose", "mixed")},
+    **{
+        name: _lines(name)
+        for name in ("SQL", "JSON", "XML", "code", "URLs", "commands", "tokens", "prose", "mixed", "second look")
+    },
     "blocks": _SECTIONS["blocks"].split("\n%%\n"),
 }
 NAMES: Final = [_unescaped(name) for name in _lines("names")]

@@ -126,13 +126,13 @@ def test_twice_is_once() -> None:
     assert [text for text in once if redact(text) != text] == []
 
 
-@pytest.mark.parametrize("length", [300, 500, 8_000, 16_383, 16_384, 16_390, 17_000, 20_000, 65_536])
+@pytest.mark.parametrize("length", [300, 500, 8_000, 12_287, 12_288, 12_295, 13_000, 20_000, 65_536])
 def test_a_long_text_is_cut_behind_what_is_secret(length: int) -> None:
     """A password whose `@` lies behind the cut doesn't look like one."""
     for before in range(length - 40, length):
         shown = Redactor().text("x " * (before // 2) + f"https://joe:{SECRET}@host and so on " + "y " * 10_000)
         assert not shows(SECRET, shown)
-        assert len(shown) <= 16_384 + len(REDACTED) + 1
+        assert len(shown) <= 12_288 + len(REDACTED) + 1
 
 
 def test_basic_credentials_are_found_without_a_header() -> None:

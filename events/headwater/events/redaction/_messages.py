@@ -12,7 +12,7 @@ from typing import Final
 
 from headwater.events.redaction._texts import without_secrets
 
-_KEPT: Final = 4_000
+_KEPT: Final = 3_000
 """Characters that are kept of a message."""
 _READ: Final = _KEPT + 1_000
 _FRAME: Final = r"\n[ \t]*(?:at [\w.$/]+\(|Caused by: |Driver stacktrace)"

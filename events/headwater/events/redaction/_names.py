@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from itertools import compress
 from typing import Final, NamedTuple
@@ -20,12 +20,15 @@ def word_set(words: str) -> frozenset[str]:
 
 
 STRONG: Final = word_set("""
-    password passwd passw0rd passwort passwrd pasword pass_phrase pass_code pass_key keypass kennwort kenn_wort
+    password passwd passw0rd passwort passwrd passwrod passw pasword p@ssw pa$$w pass_phrase pass_code
+    pass_key keypass kennwort kenn_wort
     contrasena clave_secreta mot_de_passe senha haslo wachtwoord losenord adgangskode salasana jelszo parola
     parool heslo sifre пароль 密码 密碼 口令 パスワード 暗証番号 비밀번호
     secret token credential jaas bearer authorization oauth
     cookie webhook connection_string conn_str shared_access user_info identified_by set-cookie master_auth
-    login_module access_key account_key admin_key aes_key api_key app_key auth_key cipher_key client_key
+    login_module csrf xsrf mnemonic nickserv securestring secure_string recovery_code backup_code security_code
+    security_answer verification_code authentication_string serial_key activation_key product_key pairing_key isakmp_key
+    access_key account_key admin_key aes_key api_key app_key auth_key cipher_key client_key
     crypto_key decryption_key deploy_key encryption_key hmac_key kms_key license_key master_key private_key
     pvt_key rsa_key sas_key service_key session_key shared_key signing_key ssh_key sse_key storage_key
     subscription_key symmetric_key
@@ -131,19 +134,19 @@ def strong_names(*, is_ascii: bool) -> re.Pattern[str]:
     return re.compile(f"{pattern_of(usable, _SEPARATORS)}|{pattern_of(_SHORT, '')}")
 
 
-def pattern_of(names: Iterable[str], joint: str) -> str:
+def pattern_of(names: Collection[str], joint: str) -> str:
     """One pattern for many names, in which those that begin alike share their beginning."""
     following: dict[str, list[str]] = {}
     for name in names:
-        if name == "":
-            return ""  # what begins with a name is one
-        following.setdefault(name[0], []).append(name[1:])
+        if name:
+            following.setdefault(name[0], []).append(name[1:])
     branches = []
     for first, rests in following.items():
         rest = pattern_of(rests, joint)
         between = joint if rest and not rest.startswith(_SPACE) and first != "_" else ""
         branches.append((_SPACE if first == "_" else re.escape(first)) + between + rest)
-    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+    ends_here = "?" if "" in names and branches else ""
+    return branches[0] if len(branches) == 1 and not ends_here else f"(?:{'|'.join(branches)}){ends_here}"
 
 
 @cache

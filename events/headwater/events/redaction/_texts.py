@@ -16,11 +16,11 @@ from headwater.events.redaction._names import Folded, fold, pattern_of, strong_n
 
 REDACTED: Final = "*********(redacted)"
 """The mark that stands where a secret stood: Spark's own, so that people know it and tools that look for it find it."""
-KEPT: Final = 16_384
+KEPT: Final = 12_288
 """Characters that are kept of a text; the rest goes."""
 READ: Final = KEPT + 1_024
 """Characters that are read of a text, and that have to be given where somebody cuts it before."""
-_MOST_PARTS: Final = 50
+_MOST_PARTS: Final = 25
 """Of those that are hidden; after so many the rest of the text goes."""
 _NAME: Final = re.compile(r"[\w.-]{1,256}")
 
@@ -42,17 +42,25 @@ _HARMLESS_HINTS: Final = ("pass", "token", "://", "length]", "0x")
 _BOUND: Final = r"(?:[\]\"'`>)\s\\]{0,8}(?::?=|[-=]>|:(?![:/])|\||,\s*[\"'\\])|[ \t]*\\*[\"'(])"
 _BEGINS: Final = {size: rf"(?<![a-z]{'.' * size})" for size in (3, 4)}
 _NO_MORE: Final = "(?![a-z])"
-_NAMED: Final = re.compile(  # a secret's name only where a value follows
+_IN_QUERIES: Final = "(?:key|code|sign|sid|session|sessionid|jsessionid|hmac|hash|pw)="
+_NAMED: Final = re.compile(  # a secret's name only where a value follows, and hashes of passwords
     rf"pw{_NO_MORE}{_BOUND}|auth{_NO_MORE}{_BOUND}|pass{_NO_MORE}(?:{_BOUND}|(?<=[a-z_.-]....)|(?=:\S))"
     rf"|pin{_BEGINS[3]}(?: is\b|{_NO_MORE}{_BOUND})|otp{_NO_MORE}{_BOUND}|sas{_BEGINS[3]}{_NO_MORE}{_BOUND}"
-    rf"|sig{_BEGINS[3]}{_NO_MORE}{_BOUND}|jwt(?:\.|{_BOUND})|psk{_BOUND}|cred{_BEGINS[4]}s?{_NO_MORE}{_BOUND}"
-    rf"|client[-_.]?assertion{_BOUND}|signature[\"'`\\]{{0,4}}\s{{0,8}}(?:[-=]>|=|[\"'`]\s{{0,8}}:)"
-    r"|[?&;#](?:amp;)*(?:key|code|sign|sid|session|sessionid|jsessionid|hmac|hash|pw)="
-    r"|aes_encrypt[\s]{0,8}\(|aes_decrypt[\s]{0,8}\(|x-[a-z-]{0,20}key\b|//[\w.%-]{1,64}:[ \t\r]*\n"
-    r"|basic\s+(?=[a-z+/_=-]{0,200}[0-9=])[a-z0-9+/_=-]{6}|negotiate\s+\S{8}|ntlm\s+\S{8}|digest\s+\w+="
+    rf"|sig{_BEGINS[3]}{_NO_MORE}{_BOUND}|jwt(?:\.|{_BOUND})|psk{_BEGINS[3]}\b|creds?{_NO_MORE}{_BOUND}"
+    rf"|assertion{_BOUND}|salt{_BEGINS[4]}=|pepper=|nonce=|seed{_BEGINS[4]}:|cvv{_BOUND}|refresh=|hub-signature"
+    rf"|signature[\"'`\\]{{0,4}}\s{{0,8}}(?:[-=]>|=|[\"'`]\s{{0,8}}:)|sess(?:ion)?[-_.]?id{_NO_MORE}{_BOUND}|connect\.sid"
+    rf"|\?{_IN_QUERIES}|&(?:amp;)*{_IN_QUERIES}|;{_IN_QUERIES}|#{_IN_QUERIES}|code=[^\s&]+&(?:amp;)*state=|license\s?[=:]\s"
+    r"|aes_encrypt\s{0,8}\(|aes_decrypt\s{0,8}\(|des_encrypt\s?\(|crypt\s?\(|openrowset\s?\(|linkedsrvlogin|encrypt_string"
+    r"|x-[a-z-]{0,20}(?:key|auth|session)\b|keystring|key-string|server key\b|snmp-server|user=\w{1,64}%"
+    r"|:\d{2,5}:[^:\s]{1,64}:[^:\s]{1,64}:\S|:\*:[^:\s]{1,64}:[^:\s]{1,64}:\S|//[\w.%-]{1,64}:[ \t\r]*\n"
+    r"|basic\s+(?=[a-z+/_=-]{0,200}[0-9=])[a-z0-9+/_=-]{6}|negotiate\s+\S{8}|ntlm\s+\S{8}|digest[\s:]\s*\w+[=:]"
+    r"|\|\s?sudo\b|\|\s?kinit\b|sudo -s\b|<<<|pbkdf2|\{ssha|\{sha|\$2[abxy]?\$|\$[156]\$|\$apr1\$|\$argon2"
+    r"|scram-sha-\d{1,3}\$"
 )
+_GAP: Final = r"(?: |%(?:25)*20)(?=\S)"
 _SHAPES: Final = re.compile(
-    r"AKIA[A-Z0-9]{12}|ASIA[A-Z0-9]{12}|ABIA[A-Z0-9]{12}|ACCA[A-Z0-9]{12}|AIza[\w-]{10}|ya29\.|1//0[\w-]{10}|GOCSPX-"
+    rf"AUTH{_GAP}|LOGIN{_GAP}|IDENTIFY{_GAP}|AUTHENTICATE{_GAP}|PASS{_GAP}|SASL{_GAP}|CONN{_GAP}|EAP{_GAP}|ACL{_GAP}SETUSER"
+    r"|AKIA[A-Z0-9]{12}|ASIA[A-Z0-9]{12}|ABIA[A-Z0-9]{12}|ACCA[A-Z0-9]{12}|AIza[\w-]{10}|ya29\.|1//0[\w-]{10}|GOCSPX-"
     r"|gh[pousr]_\w{10}|github_pat_|gl[a-z]{2,5}-[\w-]{10}|xox[a-z]-|xapp-\d|hooks\.slack\.com/|dapi[0-9a-f]{32}"
     r"|dkea[0-9a-f]{32}|dose[0-9a-f]{32}|discord\.com/api/webhooks|discordapp\.com/api/webhooks|webhook\.office\.com/"
     r"|outlook\.office\.com/webhook|outlook\.office365\.com/webhook|logic\.azure\.com|bot\d{8,10}[:%]|eyJ[\w-]{10}"
@@ -71,10 +79,13 @@ _COMMANDS: Final = word_set("""
     psql mongo ldap smbclient beeline cqlsh zip unzip 7z rar openssl keytool gpg az xfreerdp mosquitto ipmitool
     influx snmp ftp lftp ncftp rclone net htpasswd vault clickhouse trino presto impala-shell sqoop exp imp
     rsync ansible kinit aws gcloud kubectl helm npm twine pip git svn nmcli pdftk qpdf vncviewer rdesktop
+    valkey-cli rediscli rpcclient mount.cifs http https httpie tnsping dbaccess restic db2 airflow plink pscp putty
+    psexec schtasks sbt
 """)
 _COMMAND: Final = re.compile(pattern_of(sorted(_COMMANDS), "") + r"[\w-]{0,20}(?:\.exe)?[\s\"',\\]")
 _FLAG: Final = re.compile(
-    r"[\s\"',](?:[-/][a-z]{0,3}?[pauwkxb]|--[a-z-]{0,9}user\b)|\suserid=|\s[\w.]{1,64}/[^\s/]+(?=\s|\Z)|\spass:"
+    r"[\s\"',](?:[-/][a-z]{0,3}?[pauwkxbe]|--(?:[a-z-]{0,9}user|auth|cert|value)\b)|\suserid=|\spass:|\susing\s|<\("
+    r"|\s[\w.]{1,64}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
 )
 _FRAME: Final = re.compile(r"(?m)^[ \t]+at (?:[\w$]+[./]){2,}[\w$<>]+\([\w$. ]{1,80}(?::\d{1,6})?\)[ \t]*$")
 _UNCERTAIN: Final = re.compile(r"[^A-Za-z\s,.:;()\[\]{}$_+>-]")
@@ -190,8 +201,7 @@ def _places_in(folded: Folded) -> Iterator[Place]:
     ]
     if "@" in seen:
         ways += (_user_infos(seen), ((found.start(), found.start()) for found in _USER_INFO.finditer(seen)))
-    if "-" in seen or "/" in seen or "pass:" in seen:
-        ways.append(_commands(seen))
+    ways.append(_commands(seen))
     return ((places[start], places[end - 1] + 1 if end > start else places[start]) for start, end in merge(*ways))
 
 
