@@ -19,8 +19,8 @@ from headwater.lineage.store import StoreOptions, open_store
 from tests.faults.replay_victim import STEPS
 from tests.integration.test_replay import replayed
 from tests.integration.test_store_set_back import append, law, stored, write_all
-from tests.integration.test_writer import digest_in
 from tests.kit.stores import database_on
+from tests.kit.written_events import digest_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

@@ -27,7 +27,7 @@ from headwater.testing.examples import EXAMPLES
 from tests.benchmarks.mixture import events
 from tests.integration.lake_kit import Lakes, digest_by_spark, lake_of, merge, values_of
 from tests.integration.lake_logs import BAD, EVERYTHING, appended, write_log
-from tests.integration.test_writer import digest_by_law
+from tests.kit.written_events import digest_by_law
 from tests.unit.lineage.all_stories import STORIES
 from tests.unit.lineage.stories import ask, producer_of
 

@@ -41,10 +41,10 @@ from tests.integration.coordinated_kit import (
     taken,
     written,
 )
-from tests.integration.test_writer import commits
-from tests.integration.test_writer import digest_by_law as law_of
 from tests.kit.stores import database_on
 from tests.kit.waiting import until
+from tests.kit.written_events import commits
+from tests.kit.written_events import digest_by_law as law_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.database, pytest.mark.sample(5)]
 

@@ -35,7 +35,7 @@ from tests.integration.lake_contract import LakeReadingContract
 from tests.integration.lake_kit import Lakes, digest_by_spark, lake_of, lakes, merge
 from tests.integration.lake_logs import BAD, EVERYTHING, appended, write_log
 from tests.integration.lake_race import check_that_one_of_two_merges_is_refused
-from tests.integration.test_writer import digest_by_law
+from tests.kit.written_events import digest_by_law
 from tests.unit.lineage.all_stories import STORIES
 from tests.unit.lineage.stories import ask, producer_of
 

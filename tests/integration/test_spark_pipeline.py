@@ -42,9 +42,9 @@ from tests.integration.pipeline_kit import (
     url_of,
 )
 from tests.integration.test_coordinated import refusing
-from tests.integration.test_writer import digest_by_law
 from tests.kit.topics import create_topic, new_topic
 from tests.kit.waiting import until
+from tests.kit.written_events import digest_by_law
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,12 +10,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from uuid import UUID, uuid4
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from headwater.consumers.sources import EventSource
@@ -25,64 +23,16 @@ from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
 from headwater.errors import ConfigurationError
-from headwater.events import Committed, DatasetId, Event, Format, Input, JobName, Output
-from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import DeadLetterReason, DeadLetterState
-from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import RowSet
-from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.kit.stores import database_on
 from tests.kit.topics import new_topic
+from tests.kit.written_events import CODEC, PATIENCE, commits, digest_by_law, digest_in, on_topic, produced
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(3)]
-
-CODEC = Codec()
-PRODUCER = UUID(int=77)
-PATIENCE = 60.0
-
-
-def commits(count: int) -> list[Event]:
-    """Of twenty jobs, each of which makes one table from another."""
-    began = datetime.now(timezone.utc)
-    return [
-        Committed(
-            producer=PRODUCER,
-            sequence=number,
-            family_sequence=number,
-            time=began + timedelta(milliseconds=number),
-            job=JobName(name=f"job-{number % 20}"),
-            run=UUID(int=number % 20),
-            barrier=number,
-            inputs=(Input(dataset=DatasetId(namespace="s3://lake", name=f"raw-{number % 20}"), snapshot=number),),
-            outputs=(
-                Output(
-                    dataset=DatasetId(namespace="s3://lake", name=f"daily-{number % 20}"),
-                    snapshot=number,
-                    format=Format.PAIMON,
-                    made_from=(0,),
-                ),
-            ),
-        )
-        for number in range(1, count + 1)
-    ]
-
-
-def digest_in(store: Store) -> str:
-    with store.engine.connect() as connection:
-        return store_digest(connection)
-
-
-def digest_by_law(records: list[tuple[bytes, int | None]]) -> str:
-    state = RowSet()
-    for data, appended in records:
-        event = CODEC.decode(data)
-        assert isinstance(event, Event)
-        state.merge(map_event(event, appended))
-    return state.digest()
 
 
 def written(source: EventSource, store: Store, group: str = "g", **more: int) -> WriterMetrics:
@@ -279,28 +229,3 @@ class TestKafka:
         }
         client.close()
         return ends
-
-
-def produced(kafka: KafkaServer, topic: str, data: list[bytes], at_once: int = 10_000) -> None:
-    client = Producer({**kafka.client_config(), "enable.idempotence": True})
-    for number, each in enumerate(data, 1):
-        client.produce(topic, each, partition=number % 3)
-        if number % at_once == 0:
-            assert client.flush(PATIENCE) == 0
-    assert client.flush(PATIENCE) == 0
-
-
-def on_topic(kafka: KafkaServer, topic: str) -> list[tuple[bytes, int | None]]:
-    """All of it, read by a plain client, with the broker's times."""
-    client = Consumer({**kafka.client_config(), "group.id": str(uuid4()), "enable.auto.commit": "false"})
-    found: list[tuple[bytes, int | None]] = []
-    for number in range(3):
-        place = TopicPartition(topic, number, 0)
-        low, high = client.get_watermark_offsets(place, timeout=30)
-        client.assign([TopicPartition(topic, number, low)])
-        for _ in range(high - low):
-            message = client.poll(PATIENCE)
-            assert message is not None
-            found.append((bytes(message.value() or b""), message.timestamp()[1] * 1_000))
-    client.close()
-    return found

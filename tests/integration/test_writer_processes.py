@@ -19,7 +19,10 @@ from headwater.local import KafkaServer
 from headwater.local.process import free_ports
 from tests.faults.writer_process import children_of
 from tests.integration import test_writer
-from tests.integration.test_writer import (
+from tests.kit.stores import database_on
+from tests.kit.topics import new_topic
+from tests.kit.waiting import until
+from tests.kit.written_events import (
     CODEC,
     PATIENCE,
     commits,
@@ -28,9 +31,6 @@ from tests.integration.test_writer import (
     on_topic,
     produced,
 )
-from tests.kit.stores import database_on
-from tests.kit.topics import new_topic
-from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
 
