@@ -21,6 +21,7 @@ from headwater.cli import main
 from headwater.cli.commands import Command, Leaf
 from headwater.cli.doctor import installation, spool
 from headwater.cli.doctor.class_files import Jars
+from headwater.cli.doctor.format_jars import check_format_jars
 from headwater.cli.doctor.listeners import check_listener
 from headwater.cli.exits import Exit
 from headwater.events import CatalogOptionsDeclared, Closed, Event, Heartbeat
@@ -481,3 +482,41 @@ def test_an_event_of_the_doctor_is_an_event(tmp_path: Path) -> None:
     record = probe_record(Application("headwater-doctor-1", "headwater doctor"))
     assert isinstance(record.event, Event)
     assert (record.event.kind, record.event_id.sequence) == ("Closed", 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "jars", "spark", "said"),
+    [
+        (
+            "spark.jars.packages",
+            "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0,org.postgresql:postgresql:42.7.8",
+            "4.3.0",
+            "error: iceberg-spark-runtime-4.1_2.13 is for Spark 4.1, and drivers run Spark 4.3.0",
+        ),
+        (
+            "spark.jars.packages",
+            "io.delta:delta-spark_4.1_2.13:4.4.0",
+            "4.1.1",
+            "ok: delta-spark_4.1_2.13 is for Spark 4.1",
+        ),
+        ("spark.jars", "/jars/paimon-spark-3.5-0.9.0.jar", "4.0.2", "error: paimon-spark-3.5-0.9.0"),
+        (
+            "spark.driver.extraClassPath",
+            "/j/hudi-spark3.5-bundle_2.12-1.1.1.jar:/j/x.jar",
+            "3.5.7",
+            "ok: hudi-spark3.5",
+        ),
+    ],
+)
+def test_a_jar_for_another_spark_is_an_error(key: str, jars: str, spark: str, said: str) -> None:
+    (found,) = check_format_jars({key: jars}, spark, None)
+    assert f"{found.status.value}: {found.message}".startswith(said)
+    if found.status.value == "error":
+        assert found.advice.startswith(("run it on Spark", "take the one for Spark"))
+
+
+def test_a_jar_that_says_no_spark_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "iceberg-spark-runtime-4.0_2.13-1.11.0.jar").touch()
+    assert list(check_format_jars({"spark.jars.packages": "io.delta:delta-spark_2.12:3.3.3"}, "3.5.7", None)) == []
+    (beside,) = check_format_jars({}, "4.1.1", tmp_path)
+    assert (beside.status.value, beside.advice[:30]) == ("error", "take the one for Spark 4.1: he")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from headwater.cli.doctor.class_files import Jars
+from headwater.cli.doctor.format_jars import check_format_jars
 from headwater.listeners.capture.formats import installed, java_parts
 from headwater.listeners.capture.reflection import ReflectedMember, lazy_name, read_reflection
 from headwater.listeners.spark_versions import untested
@@ -31,6 +32,7 @@ def check_installation(conf: Mapping[str, str]) -> Iterator[CheckResult]:
     yield CheckResult.ok("headwater", f"{own_version() or 'of a version that is not known'}, {place}")
     yield _hook()
     yield _pyspark()
+    yield from _format_jars(conf)
     yield from _reflection()
     yield from _formats()
     yield from _other_python(conf)
@@ -69,24 +71,40 @@ def _places() -> list[str]:
 
 
 def _pyspark() -> CheckResult:
-    spec = find_spec("pyspark")
-    if spec is None or spec.origin is None:
+    place = _place_of_pyspark()
+    if place is None:
         words = "there is no pyspark in this Python, so no driver runs in it as it is"
         return CheckResult.warning("pyspark", words, "run the doctor with the Python and the PYTHONPATH of a driver")
-    found = _VERSION.search(Path(spec.origin).with_name("version.py").read_text("utf-8"))
-    if found is None:
-        return CheckResult.warning("pyspark", f"the version of {spec.origin} can't be read")
-    words = f"{found[1]}.{found[2]}{found[3]}"
-    if (said := untested(words)) is None:
-        return CheckResult.ok("pyspark", words)
+    version = _spark_version(place)
+    if version is None:
+        return CheckResult.warning("pyspark", f"the version of {place} can't be read")
+    if (said := untested(version)) is None:
+        return CheckResult.ok("pyspark", version)
     advice = "it works as far as what headwater reads is there; what isn't is named at a driver's start, and is a Gap"
     return CheckResult.warning("pyspark", said, advice)
 
 
+def _place_of_pyspark() -> Path | None:
+    spec = find_spec("pyspark")
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
+def _spark_version(place: Path) -> str | None:
+    found = _VERSION.search((place / "version.py").read_text("utf-8"))
+    return None if found is None else f"{found[1]}.{found[2]}{found[3]}"
+
+
+def _format_jars(conf: Mapping[str, str]) -> Iterator[CheckResult]:
+    place = _place_of_pyspark()
+    version = None if place is None else _spark_version(place)
+    if place is not None and version is not None:
+        yield from check_format_jars(conf, version, place / "jars")
+
+
 def _reflection() -> Iterator[CheckResult]:
     """Whether what headwater's Java reads by reflection is in Spark's own jars, and in formats that are beside them."""
-    spec = find_spec("pyspark")
-    jars = None if spec is None or spec.origin is None else Path(spec.origin).with_name("jars")
+    place = _place_of_pyspark()
+    jars = None if place is None else place / "jars"
     if jars is None or not jars.is_dir():
         return
     declared, missing = _look_for_members(jars)
