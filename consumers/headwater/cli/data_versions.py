@@ -34,6 +34,7 @@ _AT: Final = "TABLE[@SNAPSHOT]"
 _INDENT: Final = "  "
 _NOTHING_SHARED: Final = "they were made from no table in common, as far as is known"
 _VERDICTS: Final = {True: "yes", False: "no", None: "unknown"}
+_EXITS: Final = {True: Exit.DONE, False: Exit.FAILED, None: Exit.UNKNOWN}
 
 
 def _exit_of(error: HeadwaterError) -> int:
@@ -76,7 +77,7 @@ def _group(parser: Flags) -> None:
 
 
 @command(
-    "Show for each table upstream the newest version that is contained in a table at a snapshot.",
+    "Show for each table upstream the versions that are contained in a table at a snapshot.",
     "headwater version show sales.daily@812",
     flags=[add_store, _table],
     exit_of=_exit_of,
@@ -94,7 +95,7 @@ def show(given: Namespace, output: CommandOutput) -> int:
 
 @command(
     "Say whether tables belong together at these snapshots: whether each table upstream that they share is in all of "
-    "them at the same version.\n\nThe exit code is 0 if they do, and 1 if they don't or if it isn't known; a table "
+    "them at the same version.\n\nThe exit code is 0 if they do, 1 if they don't, and 4 if it isn't known; a table "
     "that isn't there, or a store that can't be read, ends with another one.",
     "headwater version check sales.daily@812 sales.top10@77",
     flags=[add_store, _tables, limit(20)],
@@ -113,7 +114,7 @@ def check(given: Namespace, output: CommandOutput) -> int:
     _give_shared(answer.rows, output)
     _give_lacked(answer.rows, output, int(given.limit))
     _give_limits(answer, output)
-    return Exit.DONE if answer.is_consistent else Exit.FAILED
+    return _EXITS[answer.is_consistent]
 
 
 @command(

@@ -14,6 +14,7 @@ class Exit(enum.IntEnum):
     FAILED = 1
     USAGE = 2
     NOT_DRAINED = 3
+    UNKNOWN = 4
     INPUT_GONE = 66
     JOB_FAILED = 70
     TRY_AGAIN = 75
@@ -27,6 +28,7 @@ MEANINGS = {
     Exit.FAILED: "failed, or you answered no; the same command fails again",
     Exit.USAGE: "the command was written wrongly",
     Exit.NOT_DRAINED: "a process was stopped and not done in time; the rest is read again next time",
+    Exit.UNKNOWN: "what was asked can be answered neither by yes nor by no: what is known doesn't suffice",
     Exit.INPUT_GONE: "what has to be read as it was can't be, or isn't known; nothing was run",
     Exit.JOB_FAILED: "the job that was run failed, or its result can't be compared",
     Exit.TRY_AGAIN: "failed for now: something is away or busy; try again later",

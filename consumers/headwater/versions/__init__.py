@@ -2,6 +2,9 @@
 
 model           versions, and what is contained of each table
 contents        reads from the store what a snapshot contains
+source_states   adds what commits read to what a table contains
+commit_reads    what a commit read: which version each reference means
+doubts          what isn't known of a table's commits
 commit_lines    walks from commits to those that they were made on
 consistency     compares what several snapshots contain
 alignment       finds the newest snapshots that belong together

@@ -1,25 +1,27 @@
 """Finds the newest versions of several tables that belong together.
 
-What a table contains grows along its history. So whoever contains more of a shared table than another one steps back,
-until all are equal: that finds the newest set. Where a table was rolled back, its history doesn't grow like that; then
-all sets within the look-back are tried, newest first.
+The versions of each table are looked at newest first, a few of all tables, then more. Versions that belong together
+contain the same states of what they share: so for the versions that were chosen of some tables, those of the next one
+that can go with them are looked up by what they contain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import count, pairwise
-from typing import Final
+from itertools import combinations, count
+from typing import Final, TypeAlias
 
 from headwater.errors import TerminalError
-from headwater.versions.consistency import SharedVersions, VersionComparison, compare, shared_by
-from headwater.versions.frontiers import FrontierMerger, own_frontier
-from headwater.versions.model import Frontier, TableContents
+from headwater.versions.consistency import MadeFrom, VersionComparison, compare, compare_pair, shared_by
+from headwater.versions.model import TableContents, VersionKey
 
-_MOST_SETS: Final = 20_000
-"""How many sets are tried one by one."""
+_MOST_PAIRS: Final = 20_000
+"""How many pairs of versions are compared."""
+_FEW: Final = 4
+_GROWTH: Final = 4
+_Signature: TypeAlias = tuple[frozenset[VersionKey] | None, ...]
+"""What a version contains of some tables; None if nothing."""
 
 
 class NoAlignmentError(TerminalError):
@@ -72,115 +74,110 @@ class Miss:
 class AlignmentSearch:
     """Searches the versions of several tables."""
 
-    def __init__(self, tables: Sequence[Candidates], merger: FrontierMerger) -> None:
+    def __init__(self, tables: Sequence[Candidates], made_from: MadeFrom) -> None:
         self._tables = tables
-        self._merger = merger
-        self._left = _MOST_SETS
-        self._newest: Sequence[TableContents] = ()
+        self._made_from = made_from
+        self._left = _MOST_PAIRS
+        self._compared: dict[tuple[int, int, int, int], bool] = {}
 
     def run(self) -> Alignment | Miss:
-        newest = self._states([0] * len(self._tables))
-        if newest is None:
+        found = [each.at(0) for each in self._tables]
+        newest = tuple(each for each in found if each is not None)
+        if len(newest) < len(found):
             raise NoAlignmentError("one of these tables has no version in that time")
-        self._newest = newest
-        found = self._descend()
-        if found is None and not all(self._grows(each) for each in self._tables):
-            found = self._try_all((), ())
-        return found or Miss(newest, compare(newest), self._left <= 0)
+        plan = _Plan(newest, self._made_from)
+        size = _FEW
+        while True:
+            steps = self._choose(plan, _Versions(self._tables, plan, size), ())
+            if steps is not None:
+                states = tuple(self._at(*each) for each in enumerate(steps))
+                return Alignment(states, steps, compare(states, self._made_from))
+            if self._left <= 0 or not any(each.at(size) for each in self._tables):
+                return Miss(newest, compare(newest, self._made_from), self._left <= 0)
+            size *= _GROWTH
 
-    def _states(self, steps: Sequence[int]) -> tuple[TableContents, ...] | None:
-        found = [each.at(step) for each, step in zip(self._tables, steps, strict=True)]
-        states = tuple(each for each in found if each is not None)
-        return states if len(states) == len(found) else None
+    def _at(self, table: int, step: int) -> TableContents:
+        found = self._tables[table].at(step)
+        assert found is not None  # noqa: S101 - it was found before
+        return found
 
-    def _descend(self) -> Alignment | None:
-        """Step back with those that contain more than others."""
-        steps = [0] * len(self._tables)
-        while (states := self._states(steps)) is not None:
-            comparison = compare(states)
-            ahead = (
-                self._with_beginnings(states) if comparison.is_consistent else self._tables_ahead(states, comparison)
-            )
-            if comparison.is_consistent and not ahead:
-                return Alignment(states, tuple(steps), comparison)
-            if not ahead:
-                return None
-            for index in ahead:
-                steps[index] += 1
-        return None
-
-    def _with_beginnings(self, states: Sequence[TableContents]) -> set[int]:
-        """Return the tables that contain something of which another one contains nothing yet, and later does. All of
-        them do so where nothing at all is shared yet."""
-        found: set[int] = set()
-        is_shared = is_shared_later = False
-        for dataset in shared_by(self._newest):
-            has = {index for index, each in enumerate(states) if _contains(each, dataset)}
-            later = {index for index, each in enumerate(self._newest) if _contains(each, dataset)}
-            is_shared |= len(has) > 1
-            is_shared_later = True
-            found |= has if later - has else set()
-        return set(range(len(states))) if is_shared_later and not is_shared else found
-
-    def _tables_ahead(self, states: Sequence[TableContents], comparison: VersionComparison) -> set[int]:
-        """Return the tables that can't be in any set with these versions of the others: they reach farther than another
-        one, or what they contain isn't known."""
-        found: set[int] = set()
-        for row in comparison.shared:
-            if row.differs:
-                found |= self._reaching_farther(states, row)
-            elif row.is_unknown:
-                found |= {index for index, each in enumerate(states) if any(one.has_hole for one in _reach(each, row))}
-        doubtful = {each.dataset for each in comparison.doubts}
-        return found | {
-            index for index, each in enumerate(states) if doubtful & {one.dataset for one in each.contents.doubts}
-        }
-
-    def _reaching_farther(self, states: Sequence[TableContents], row: SharedVersions) -> set[int]:
-        reaches = [_reach(each, row) for each in states]
-        least = reduce(self._less, (each for found in reaches for each in found))
-        return {index for index, found in enumerate(reaches) if any(self._is_beyond(each, least) for each in found)}
-
-    def _less(self, one: Frontier, other: Frontier) -> Frontier:
-        return other if self._is_beyond(one, other) else one
-
-    def _is_beyond(self, one: Frontier, other: Frontier) -> bool:
-        return one.newest.key != other.newest.key and not self._merger.is_older(one, other)
-
-    def _grows(self, table: Candidates) -> bool:
-        """Return whether each version that was read contains at least what the one before it does."""
-        states = table.states
-        return all(
-            not self._is_beyond(frontier, newer.contents.frontiers[pair])
-            for newer, older in pairwise(states)
-            for pair, frontier in older.contents.frontiers.items()
-            if pair in newer.contents.frontiers
-        )
-
-    def _try_all(self, states: tuple[TableContents, ...], steps: tuple[int, ...]) -> Alignment | None:
-        """Try all sets, newest first: add a version of the next table that goes with those that were chosen."""
-        if len(states) == len(self._tables):
-            comparison = compare(states)
-            belong_together = comparison.is_consistent and not self._with_beginnings(states)
-            return Alignment(states, steps, comparison) if belong_together else None
-        for step in count():
-            state = self._tables[len(states)].at(step)
-            if state is None or self._left <= 0:
-                return None
-            self._left -= 1
-            if not states or not compare((*states, state)).differences:
-                found = self._try_all((*states, state), (*steps, step))
+    def _choose(self, plan: _Plan, versions: _Versions, steps: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Add a version of the next table that goes with those that were chosen, the newest first."""
+        table = len(steps)
+        if table == len(self._tables):
+            states = [self._at(*each) for each in enumerate(steps)]
+            return steps if plan.has_begun(states) else None
+        chosen = {place: self._at(place, step) for place, step in enumerate(steps)}
+        for step in versions.that_fit(table, chosen):
+            if all(self._go_together((other, each), (table, step)) for other, each in enumerate(steps)):
+                found = self._choose(plan, versions, (*steps, step))
                 if found is not None:
                     return found
+            if self._left <= 0:
+                return None
         return None
 
+    def _go_together(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
+        known = self._compared.get(one + other)
+        if known is None:
+            self._left -= 1
+            found = compare_pair(self._at(*one), self._at(*other), self._made_from)
+            known = self._compared[one + other] = found.is_consistent
+        return known
 
-def _contains(state: TableContents, dataset: bytes) -> bool:
-    return dataset == state.dataset or dataset in state.contents.ancestors
+
+class _Plan:
+    """What versions have to have in common: what the newest ones share."""
+
+    def __init__(self, newest: Sequence[TableContents], made_from: MadeFrom) -> None:
+        self._shared = shared_by(newest)
+        compared = (compare_pair(one, other, made_from) for one, other in combinations(newest, 2))
+        self._near = {dataset for each in compared for dataset in each.same}
+        self._holders = {
+            dataset: {place for place, each in enumerate(newest) if dataset in each.versions}
+            for dataset in self._shared
+        }
+
+    def common(self, table: int) -> list[bytes]:
+        """Return the shared tables that a table has in common with those before it."""
+        return sorted(each for each, holders in self._holders.items() if table in holders and min(holders) < table)
+
+    def first_holder(self, dataset: bytes) -> int:
+        return min(self._holders[dataset])
+
+    def content(self, state: TableContents, dataset: bytes) -> frozenset[VersionKey] | None:
+        """Return what has to be equal. Of what is behind the nearest shared tables, only whether there is any."""
+        found = state.versions.get(dataset)
+        return found if found is None or dataset in self._near else frozenset()
+
+    def has_begun(self, states: Sequence[TableContents]) -> bool:
+        """Return whether versions share anything, if the newest ones do: an empty table goes with nothing."""
+        return not self._shared or bool(self._shared & shared_by(states))
 
 
-def _reach(state: TableContents, row: SharedVersions) -> Sequence[Frontier]:
-    """Return how much of a shared table is in a table, which may be that one itself."""
-    if state.dataset == row.dataset:
-        return [own_frontier(state.version)]
-    return row.frontiers.get(state.dataset, ())
+class _Versions:
+    """As many versions of each table, found by what they contain."""
+
+    def __init__(self, tables: Sequence[Candidates], plan: _Plan, size: int) -> None:
+        self._tables = tables
+        self._plan = plan
+        self._size = size
+        self._by_content: dict[int, Mapping[_Signature, Sequence[int]]] = {}
+
+    def that_fit(self, table: int, chosen: Mapping[int, TableContents]) -> Sequence[int]:
+        """Return the versions of a table that can go with those that were chosen of the tables before it."""
+        common = self._plan.common(table)
+        if table not in self._by_content:
+            self._by_content[table] = self._sorted(table, common)
+        wanted = tuple(self._plan.content(chosen[self._plan.first_holder(each)], each) for each in common)
+        return self._by_content[table].get(wanted, ())
+
+    def _sorted(self, table: int, common: Sequence[bytes]) -> dict[_Signature, list[int]]:
+        found: dict[_Signature, list[int]] = {}
+        for step in count():
+            state = self._tables[table].at(step) if step < self._size else None
+            if state is None:
+                return found
+            signature = tuple(self._plan.content(state, each) for each in common)
+            found.setdefault(signature, []).append(step)
+        return found

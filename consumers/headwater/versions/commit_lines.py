@@ -13,6 +13,7 @@ from headwater.lineage.questions.traversal.identities import Identities
 from headwater.lineage.questions.traversal.reconciled import is_pointer
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
+    NOTHING,
     SnapshotRead,
     SnapshotWrite,
     is_unordered,
@@ -28,7 +29,12 @@ _SOME_BEFORE: Final = 16
 
 
 def keeps_rows(write: Sequence[SnapshotWrite]) -> bool:
-    return all(each.kind in _KEEPS_ROWS and not each.restarts for each in write)
+    """Return whether a table has the rows after a commit that it had before. Iceberg calls a commit REPLACE that writes
+    the same rows, or what it knows of its files, anew."""
+    return all(
+        not each.restarts and (each.kind in _KEEPS_ROWS or (each.kind == "REPLACE" and each.replaced == NOTHING))
+        for each in write
+    )
 
 
 def parent_of(write: Sequence[SnapshotWrite]) -> SnapshotRef | None:

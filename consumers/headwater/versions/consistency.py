@@ -1,19 +1,22 @@
 """Compares what tables contain of the tables upstream that they share.
 
-Two tables go together if both contain the same version of each table that they share. What is behind a shared table is
-decided by that table's version, so it counts only where one of them reads it in another way too.
+Two tables go together if both contain the same states of each table that they share. What is behind a shared table is
+decided by that table's state, so it counts only where one of them reads it in another way too. A doubt could hide
+another state of any table that isn't decided like that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple, TypeAlias
 
-from headwater.versions.model import Doubt, Frontier, TableContents, Version, VersionKey
+from headwater.lineage.questions.answers import LimitReason
+from headwater.versions.model import Doubt, SourceState, TableContents, Version, VersionKey
 
-_Path = bytes | None
-"""The shared table through which another one is contained; None if it is read by a table that isn't shared."""
+MadeFrom: TypeAlias = Callable[[bytes, Collection[bytes]], bool]
+"""Returns whether a table is known to have been made from any of some tables, by whatever commits."""
 
 
 @dataclass(frozen=True)
@@ -21,25 +24,20 @@ class SharedVersions:
     """What each table contains of one that they share."""
 
     dataset: bytes
-    frontiers: Mapping[bytes, tuple[Frontier, ...]]
-    """By table. A table that is shared itself has none: it is at its own version."""
+    contained: Mapping[bytes, Sequence[tuple[bytes, SourceState]]]
+    """By table its states, with the tables that read them. A table that is shared itself has none: it is at its own
+    version."""
     own: Version | None
     """The version of the shared table itself, if it is one of those that are compared."""
-    differs: bool
+    is_same: bool | None
+    """Whether all contain the same states; None if that can't be seen."""
 
     @property
     def versions(self) -> dict[VersionKey, Version]:
-        found = {each.newest.key: each.newest for one in self.frontiers.values() for each in one}
+        found = {each.version.key: each.version for some in self.contained.values() for _, each in some}
         if self.own is not None:
             found[self.own.key] = self.own
         return found
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether equality can't be seen: it has no versions, or some changes of it are missing."""
-        return not all(each.is_known for each in self.versions.values()) or any(
-            each.has_hole for one in self.frontiers.values() for each in one
-        )
 
 
 @dataclass(frozen=True)
@@ -51,30 +49,56 @@ class VersionComparison:
     doubts: tuple[Doubt, ...]
 
     @property
-    def differences(self) -> tuple[SharedVersions, ...]:
-        return tuple(each for each in self.shared if each.differs)
-
-    @property
     def is_consistent(self) -> bool | None:
         """Whether they go together; None if that isn't known."""
-        if any(each.differs and not each.is_unknown for each in self.shared):
+        if any(each.is_same is False for each in self.shared):
             return False
-        if self.doubts or any(each.is_unknown for each in self.shared):
+        if self.doubts or any(each.is_same is None for each in self.shared):
             return None
         return True
 
 
-def compare(states: Sequence[TableContents]) -> VersionComparison:
-    """Compare what several tables contain."""
-    shared = shared_by(states)
-    private, near = _compare_pairs(states)
-    rows = []
-    for dataset in sorted(shared):
-        row = _compare_one(dataset, states, shared, near)
-        if row is not None:
-            rows.append(row)
-    doubts = {doubt for each in states for doubt in each.contents.doubts if doubt.dataset in private[each.dataset]}
-    return VersionComparison(tuple(rows), tuple(sorted(doubts, key=_order)))
+class PairComparison(NamedTuple):
+    """How two tables go together."""
+
+    same: Mapping[bytes, bool | None]
+    """For each of the nearest tables that they share whether both contain the same states."""
+    doubts: Collection[Doubt]
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether they are known to go together."""
+        return not self.doubts and all(self.same.values())
+
+
+def compare(states: Sequence[TableContents], made_from: MadeFrom) -> VersionComparison:
+    """Compare what several tables contain. They go together if any two of them do: a third table that shares more with
+    one of two must not hide how these differ."""
+    same: dict[bytes, bool | None] = {}
+    doubts: set[Doubt] = set()
+    for one, other in combinations(states, 2):
+        found = compare_pair(one, other, made_from)
+        doubts.update(found.doubts)
+        for dataset, is_same in found.same.items():
+            same[dataset] = _both(same.get(dataset, True), is_same)
+    rows = tuple(_row(dataset, states, same[dataset]) for dataset in sorted(same))
+    return VersionComparison(rows, tuple(sorted(doubts, key=_order)))
+
+
+def compare_pair(one: TableContents, other: TableContents, made_from: MadeFrom) -> PairComparison:
+    """Compare what two tables contain."""
+    shared = one.versions.keys() & other.versions.keys()
+    readers = {each.dataset: _private_readers(each, shared) for each in (one, other)}
+    near = {
+        source
+        for each in (one, other)
+        for reader, source in each.contents.all.states
+        if reader in readers[each.dataset] and source in shared
+    }
+    near |= shared & {one.dataset, other.dataset}
+    same = {each: _is_same(each, one, other) for each in near}
+    private = readers[one.dataset] | readers[other.dataset]
+    return PairComparison(same, _doubts(one, other, private, near, made_from))
 
 
 def shared_by(states: Sequence[TableContents]) -> set[bytes]:
@@ -82,29 +106,9 @@ def shared_by(states: Sequence[TableContents]) -> set[bytes]:
     seen: set[bytes] = set()
     shared: set[bytes] = set()
     for each in states:
-        contained = _contained_in(each)
-        shared |= seen & contained
-        seen |= contained
+        shared |= seen & each.versions.keys()
+        seen |= each.versions.keys()
     return shared
-
-
-def _contained_in(state: TableContents) -> set[bytes]:
-    return state.contents.ancestors | {state.dataset}
-
-
-def _compare_pairs(states: Sequence[TableContents]) -> tuple[dict[bytes, set[bytes]], set[bytes]]:
-    """Return the private readers of each table beside any other one, and the shared tables that one of them reads. A
-    third table that shares more with one of two must not hide how these differ."""
-    private: dict[bytes, set[bytes]] = {each.dataset: set() for each in states}
-    near: set[bytes] = set()
-    contained = [_contained_in(each) for each in states]
-    for (one, in_one), (other, in_other) in combinations(zip(states, contained, strict=True), 2):
-        shared = in_one & in_other
-        for each in (one, other):
-            readers = _private_readers(each, shared)
-            private[each.dataset] |= readers
-            near |= {source for reader, source in each.contents.frontiers if reader in readers and source in shared}
-    return private, near
 
 
 def _private_readers(state: TableContents, shared: Collection[bytes]) -> set[bytes]:
@@ -112,7 +116,7 @@ def _private_readers(state: TableContents, shared: Collection[bytes]) -> set[byt
     if state.dataset in shared:
         return set()
     sources: dict[bytes, set[bytes]] = {}
-    for reader, source in state.contents.frontiers:
+    for reader, source in state.contents.all.states:
         sources.setdefault(reader, set()).add(source)
     found, waiting = {state.dataset}, [state.dataset]
     while waiting:
@@ -123,43 +127,75 @@ def _private_readers(state: TableContents, shared: Collection[bytes]) -> set[byt
     return found
 
 
-def _compare_one(
-    dataset: bytes,
-    states: Sequence[TableContents],
-    shared: Collection[bytes],
-    near: Collection[bytes],
-) -> SharedVersions | None:
-    """Compare one shared table; None if it is contained through other shared ones only, which decide it."""
-    own = next((each.version for each in states if each.dataset == dataset), None)
-    readers = {
-        each.dataset: found
-        for each in states
-        if each.dataset != dataset and (found := each.contents.readers_of(dataset))
-    }
-    if own is None and dataset not in near:
+def _is_same(dataset: bytes, one: TableContents, other: TableContents) -> bool | None:
+    """Return whether two tables contain the same states of a shared one; None if it isn't known."""
+    first, second = one.versions[dataset], other.versions[dataset]
+    if first == second:
+        is_sure = len(first) == 1 or not (_is_unsure(one, dataset) or _is_unsure(other, dataset))
+        return True if is_sure and not _is_vague(one, dataset) and not _is_vague(other, dataset) else None
+    if _is_vague(one, dataset) or _is_vague(other, dataset):
         return None
-    paths = [_paths(found, shared) for found in readers.values()]
-    if own is not None:
-        paths.append({None: {own.key}})
-    differs = not _are_one(paths) and not _are_alike(paths)
-    frontiers = {table: tuple(found.values()) for table, found in readers.items()}
-    return SharedVersions(dataset, frontiers, own, differs)
+    if first.isdisjoint(second):
+        return False
+    can_be = _can_lack(one, other, first - second, dataset) and _can_lack(other, one, second - first, dataset)
+    return None if can_be else False
 
 
-def _paths(readers: Mapping[bytes, Frontier], shared: Collection[bytes]) -> dict[_Path, set[VersionKey]]:
-    found: dict[_Path, set[VersionKey]] = {}
-    for reader, frontier in readers.items():
-        found.setdefault(reader if reader in shared else None, set()).add(frontier.newest.key)
-    return found
+def _can_lack(has: TableContents, lacks: TableContents, states: Collection[VersionKey], dataset: bytes) -> bool:
+    """Return whether states that one table has and another one lacks can be gone, or are hidden by what isn't known."""
+    return not states or _is_unsure(has, dataset) or bool(lacks.contents.all.doubts)
 
 
-def _are_one(paths: Sequence[Mapping[_Path, set[VersionKey]]]) -> bool:
-    return len(set().union(*(keys for each in paths for keys in each.values()))) <= 1
+def _is_unsure(state: TableContents, dataset: bytes) -> bool:
+    return dataset in state.contents.all.unsure
 
 
-def _are_alike(paths: Sequence[Mapping[_Path, set[VersionKey]]]) -> bool:
-    """Return whether all contain the same mixture: by the same shared tables, and one version beside them."""
-    return all(each == paths[0] for each in paths[1:]) and len(paths[0].get(None, ())) <= 1
+def _is_vague(state: TableContents, dataset: bytes) -> bool:
+    """Return whether equality can't be seen: it has no versions, or some changes of it are missing."""
+    if state.dataset == dataset:
+        return not state.version.is_known
+    return any(each.has_hole or not each.version.is_known for _, each in state.contents.all.of(dataset))
+
+
+def _doubts(
+    one: TableContents, other: TableContents, private: Collection[bytes], near: Collection[bytes], made_from: MadeFrom
+) -> set[Doubt]:
+    """Return the doubts that could hide another state. What is behind a shared table is in both, so a doubt there
+    counts only if it could hide something that is in one of them by another path."""
+    everything = one.contents.all.doubts | other.contents.all.doubts
+    if not everything:
+        return set()
+    differing = {
+        each
+        for each in one.versions.keys() | other.versions.keys()
+        if one.versions.get(each) != other.versions.get(each)
+    }
+    beside = differing - {one.dataset, other.dataset}
+    read = {
+        (each, state.version.snapshot)
+        for each in near
+        for some in (one, other)
+        for _, state in some.contents.all.of(each)
+    }
+    return {
+        each
+        for each in everything
+        if each.dataset in private
+        or (beside and each.reason is LimitReason.UNKNOWN_WRITER and (each.dataset, each.snapshot) in read)
+        or (differing - {each.dataset} and made_from(each.dataset, differing - {each.dataset}))
+    }
+
+
+def _row(dataset: bytes, states: Sequence[TableContents], is_same: bool | None) -> SharedVersions:
+    own = next((each.version for each in states if each.dataset == dataset), None)
+    contained = {
+        each.dataset: found for each in states if each.dataset != dataset and (found := each.contents.all.of(dataset))
+    }
+    return SharedVersions(dataset, contained, own, is_same)
+
+
+def _both(one: bool | None, other: bool | None) -> bool | None:
+    return False if one is False or other is False else None if one is None or other is None else True
 
 
 def _order(doubt: Doubt) -> tuple[str, bytes, int, str]:

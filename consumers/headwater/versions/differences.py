@@ -11,9 +11,9 @@ from headwater.lineage.questions.snapshots import format_job_key
 from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.versions.consistency import SharedVersions
-from headwater.versions.frontiers import FrontierMerger, own_frontier
 from headwater.versions.histories import VersionHistories
-from headwater.versions.model import Frontier, TableContents, Version
+from headwater.versions.model import SourceState, TableContents, Version
+from headwater.versions.source_states import StateFolder, own_state
 
 _MOST: Final = 1_000
 """How many commits of a shared table are looked through."""
@@ -27,7 +27,7 @@ class Reach:
     """The table that contains it, or is the shared table itself."""
     reader: bytes
     """The table that read it: that one, or one upstream of it."""
-    frontier: Frontier
+    state: SourceState
 
 
 @dataclass(frozen=True)
@@ -41,54 +41,59 @@ class LackedCommit:
     """Those who haven't got so far."""
 
 
-def reaches_of(row: SharedVersions, states: Sequence[TableContents]) -> list[Reach]:
+def reaches_of(row: SharedVersions, states: Sequence[TableContents], folder: StateFolder) -> list[Reach]:
     """Return how far each reader of a shared table has got; one that is the shared table is at its own version."""
     found: list[Reach] = []
     for each in states:
         if each.dataset == row.dataset:
-            found.append(Reach(each, each.dataset, own_frontier(each.version)))
-        else:
-            readers = each.contents.readers_of(row.dataset)
-            found += (Reach(each, reader, frontier) for reader, frontier in readers.items())
+            found.append(Reach(each, each.dataset, own_state(each.version)))
+            continue
+        readers: dict[bytes, list[SourceState]] = {}
+        for reader, state in row.contained.get(each.dataset, ()):
+            readers.setdefault(reader, []).append(state)
+        found += (Reach(each, reader, _farthest(some, folder)) for reader, some in readers.items())
     return found
 
 
-def farthest(reaches: Sequence[Reach], merger: FrontierMerger) -> Frontier:
+def farthest(reaches: Sequence[Reach], folder: StateFolder) -> SourceState:
     """Return the one that reaches farthest."""
-    frontiers = [each.frontier for each in reaches]
-    return reduce(lambda one, other: other if merger.is_older(one, other) else one, frontiers)
+    return _farthest([each.state for each in reaches], folder)
+
+
+def _farthest(states: Sequence[SourceState], folder: StateFolder) -> SourceState:
+    return reduce(lambda one, other: other if folder.is_older(one, other) else one, states)
 
 
 def lacked_commits(
-    reaches: Sequence[Reach], histories: VersionHistories, merger: FrontierMerger
+    reaches: Sequence[Reach], histories: VersionHistories, folder: StateFolder
 ) -> list[LackedCommit] | None:
     """Return the commits after the version up to which all have got, newest first. None if that can't be told: the
     versions aren't on one line of commits, as after a rollback, or too many are in between."""
-    newest = farthest(reaches, merger)
-    waiting = {each.frontier.newest.key for each in reaches}
+    newest = farthest(reaches, folder)
+    waiting = {each.state.version.key for each in reaches}
     behind: list[Reach] = []
     found: list[LackedCommit] = []
     for ref in _line(newest, histories):
-        there = [each for each in reaches if _is_at(each.frontier, ref, histories)]
-        waiting -= {each.frontier.newest.key for each in there}
+        there = [each for each in reaches if _is_at(each.state, ref, histories)]
+        waiting -= {each.state.version.key for each in there}
         behind += there
         if not waiting:
             return found
         lacking = tuple(each for each in reaches if each not in behind)
-        found.append(_commit(newest.newest, ref, lacking, histories))
+        found.append(_commit(newest.version, ref, lacking, histories))
     return None
 
 
-def _line(newest: Frontier, histories: VersionHistories) -> Iterator[SnapshotRef]:
-    version = newest.newest
+def _line(newest: SourceState, histories: VersionHistories) -> Iterator[SnapshotRef]:
+    version = newest.version
     if version.snapshot is None:
         return iter(())
     where = (version.dataset, version.snapshot, version.generation, version.branch)
     return histories.line(SnapshotRef(*where, any_branch=version.format == ICEBERG), _MOST)
 
 
-def _is_at(frontier: Frontier, ref: SnapshotRef, histories: VersionHistories) -> bool:
-    version = frontier.newest
+def _is_at(state: SourceState, ref: SnapshotRef, histories: VersionHistories) -> bool:
+    version = state.version
     if version.snapshot != ref.snapshot:
         return False
     return version.writer is None or any(each.id == version.writer for each in histories.writer(ref))

@@ -15,15 +15,16 @@ from headwater.lineage.questions.traversal.context import (
     snapshot_ref_of,
 )
 from headwater.lineage.questions.traversal.history_lines import has_writes
-from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
+from headwater.lineage.questions.traversal.snapshot_rows import PAIMON, SnapshotRead, SnapshotWrite
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.questions.traversal.upstream import UpstreamWalk
 from headwater.versions.commit_lines import keeps_rows, parent_of
-from headwater.versions.frontiers import SKEW_MICROS
 from headwater.versions.model import Version
 from headwater.versions.read_versions import ObservedVersion, has_writing_job, load_versions_read
-from headwater.versions.shared_tables import SharedTables
+from headwater.versions.shared_tables import SharedTables, TablesBehind
 
+SKEW_MICROS: Final = 300_000_000
+"""How much the clocks of two writers may differ, in microseconds."""
 _PORTION: Final = 256
 _FEW: Final = 32
 
@@ -42,6 +43,7 @@ class VersionHistories:
     def __init__(self, walk: TraversalContext) -> None:
         self._walk = walk
         self._shared: SharedTables | None = None
+        self._behind = TablesBehind(walk.connection, walk.identities)
         self._is_written: dict[bytes, bool] = {}
         self._versions_read: dict[SnapshotRef, ObservedVersion] = {}
         self.left_out: frozenset[bytes] = frozenset()
@@ -117,6 +119,26 @@ class VersionHistories:
             makers.load(each for each in new.values() if makers.near(each) is None)
             before = (parent_of(found) for each in new.values() if (found := self.writer(each)) and keeps_rows(found))
             waiting = [each for each in before if each is not None]
+
+    def is_made_from(self, table: bytes, sources: Collection[bytes]) -> bool:
+        """Return whether a table is known to have been made from any of some tables, by whatever commits."""
+        return not self._behind.of(table).isdisjoint(sources)
+
+    def was_set_back(self, version: Version, until: int, since: int | None = None) -> bool:
+        """Return whether a table was rolled back behind a version, so that its number came again: after a time, or
+        after the version was made."""
+        after = version.made_at if since is None else since
+        if version.snapshot is None or after is None:
+            return False
+        where = (version.dataset, version.snapshot, version.generation, version.branch)
+        return self._walk.makers.set_backs.is_between(*where, (after, until))
+
+    def set_backs_before(self, ref: SnapshotRef, table_format: str | None) -> int:
+        """Return how often a snapshot's number had become free when it was read."""
+        if table_format not in {None, PAIMON}:
+            return 0
+        where = (ref.snapshot, ref.generation, ref.branch)
+        return self._walk.makers.set_backs.count(ref.dataset, *where, (-1, ref.at))
 
     def is_left_out(self, dataset: bytes, generation: str | None) -> bool:
         return bool(self.left_out) and self._walk.identities.one(dataset, generation) in self.left_out

@@ -10,6 +10,7 @@ from typing import Final
 from headwater.lineage.questions.datasets import Dataset
 from headwater.versions.answers import ContainedVersion, SharedAncestor, TableAt
 
+_SOME: Final = 3
 _TIME: Final = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -61,7 +62,10 @@ def _writer(job: str | None) -> str:
 
 
 def _names_of(found: Sequence[ContainedVersion]) -> str:
-    return ", ".join(sorted({each.table.label for each in found}))
+    """Name the versions, the last read first; of many only some."""
+    names = list(dict.fromkeys(each.table.label for each in sorted(found, key=lambda one: one.read_at, reverse=True)))
+    more = f" and {len(names) - _SOME} others" if len(names) > _SOME else ""
+    return ", ".join(names[:_SOME]) + more
 
 
 def _last_read(found: Sequence[ContainedVersion]) -> datetime:

@@ -60,7 +60,7 @@ def contained(
     branch: str | None = None,
     as_of: datetime | None = None,
 ) -> ContainedAnswer:
-    """Return for each table upstream the newest version that is in a table at a snapshot, by each reader on the way. A
+    """Return for each table upstream the versions that are in a table at a snapshot, by each reader on the way. A
     ConfigurationError if the store knows no such snapshot."""
     until = complete_until(connection)
     question = VersionQuestion(connection, as_of)
@@ -70,9 +70,10 @@ def contained(
     question.reader.histories.load([ref])
     state = question.reader.state(ref)
     question.name([state])
-    rows = [question.contained(pair[0], frontier) for pair, frontier in state.contents.frontiers.items()]
+    found = state.contents.all
+    rows = [question.contained(reader, each) for (reader, _), some in found.states.items() for each in some.values()]
     rows.sort(key=lambda each: (each.table.label, each.reader.label))
-    limits = question.limits(state.contents.doubts)
+    limits = question.limits(found.doubts)
     of = question.table_at(state.version)
     return ContainedAnswer(tuple(rows), until, limits, of=of)
 
@@ -97,9 +98,10 @@ def check(
     question.refuse_twins(refs)
     if not allow_unseen:
         question.refuse_unseen(*refs)
+        question.refuse_dropped(refs)
     question.reader.histories.leave_out_shared(refs)
     states = question.anew(lambda: question.loaded(refs))
-    comparison = compare(states)
+    comparison = compare(states, question.reader.histories.is_made_from)
     question.name(states)
     return ConsistencyAnswer(
         question.shared_with_lacked(states, comparison),
@@ -171,18 +173,18 @@ def _search(
     candidates = [
         Candidates(ref.dataset, lines.states(number, since)) for number, (ref, (_, since)) in enumerate(wanted)
     ]
-    found = AlignmentSearch(candidates, question.reader.merger).run()
+    found = AlignmentSearch(candidates, question.reader.histories.is_made_from).run()
     return found, [state for each in candidates if (state := each.at(0)) is not None]
 
 
 def _why_none(question: VersionQuestion, miss: Miss, look_back: _LookBack) -> str:
     """Say how the newest versions differ."""
     question.name(miss.states)
-    rows = [each for each in miss.comparison.shared if each.differs or each.is_unknown]
+    rows = [each for each in miss.comparison.shared if not each.is_same]
     reasons = [
         text_of_difference(question.shared_one(miss.states, row), question.lateness(miss.states, row)) for row in rows
     ]
     reasons += [f"{each.about}: {each.detail}" for each in question.limits(miss.comparison.doubts)]
     names = [question.table_at(each.version).dataset.label for each in miss.states]
-    is_late = any(each.differs for each in rows)
+    is_late = any(each.is_same is False for each in rows)
     return text_of_miss(names, reasons, look_back, sets_left=miss.sets_left, is_late=is_late)

@@ -12,6 +12,7 @@ from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.accesses import access_of
+from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
 
 
@@ -28,6 +29,18 @@ def has_writing_job(connection: Connection, datasets: Collection[bytes]) -> bool
     row = table_of(t.TABLE_LINEAGE).c
     found = select(row.id).where(row.dataset.in_(datasets), row.side == SINK).limit(1)
     return connection.scalar(found) is not None
+
+
+def load_generations(connection: Connection, datasets: Collection[bytes]) -> dict[bytes, set[str]]:
+    """Return the generations of tables that any commit wrote."""
+    row = table_of(t.PLACE).c
+    chosen = (
+        select(row.dataset, row.generation).where(row.made_from.is_not(None), row.generation.is_not(None)).distinct()
+    )
+    found: dict[bytes, set[str]] = {}
+    for each in select_by_keys(connection, chosen, row.dataset, datasets):
+        found.setdefault(bytes(each.dataset), set()).add(each.generation)
+    return found
 
 
 def load_versions_read(

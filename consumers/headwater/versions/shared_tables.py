@@ -145,6 +145,24 @@ class NeighborTables:
         return True
 
 
+class TablesBehind:
+    """All tables that some were ever made from."""
+
+    def __init__(self, connection: Connection, identities: Identities) -> None:
+        self._sources = NeighborTables(connection, identities, is_upward=True)
+        self._known: dict[bytes, set[bytes]] = {}
+
+    def of(self, table: bytes) -> set[bytes]:
+        """Return the tables that a table was made from, by any path."""
+        known = self._known.get(table)
+        if known is None:
+            most = _FEW_EDGES
+            while not self._sources.load_all([table], most):
+                most *= _GROWTH
+            known = self._known[table] = _behind(table, self._sources.known)
+        return known
+
+
 def _behind(table: bytes, neighbors: Mapping[bytes, Collection[bytes]]) -> set[bytes]:
     """Return all that is behind a table; the table, too, if it is behind itself."""
     return _reach(neighbors.get(table, ()), neighbors)

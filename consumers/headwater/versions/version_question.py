@@ -27,7 +27,8 @@ from headwater.versions.differences import LackedCommit, farthest, lacked_commit
 from headwater.versions.fixed_versions import FixedVersion
 from headwater.versions.histories import TooNear
 from headwater.versions.misses import Lateness
-from headwater.versions.model import Doubt, Frontier, TableContents, Version
+from headwater.versions.model import Doubt, SourceState, TableContents, Version
+from headwater.versions.read_versions import load_generations
 from headwater.versions.table_parts import MAIN, PartKind, part_of
 
 T = TypeVar("T")
@@ -64,10 +65,11 @@ class VersionQuestion:
 
     def _ref_of(self, found: StartPoint, number: int | None, branch: str | None) -> SnapshotRef:
         if not found.writes:
-            read = self.reader.histories.versions_read(found.dataset.key, branch, number)
+            wanted = number if found.snapshot is None else found.snapshot.snapshot
+            read = self.reader.histories.versions_read(found.dataset.key, branch, wanted)
             if read:
                 return read[0]
-            if found.snapshot is not None:
+            if found.snapshot is not None and number is not None:
                 one = self._walk.identities.one(found.snapshot.dataset, found.snapshot.generation)
                 self._unseen.add((one, found.snapshot.snapshot))
         if found.snapshot is None:
@@ -117,6 +119,23 @@ class VersionQuestion:
                     "of the table that is there now"
                 )
 
+    def refuse_dropped(self, refs: Sequence[SnapshotRef]) -> None:
+        """Raise an error if a number is only known of a table that was dropped: the one that is there now can have
+        it, too."""
+        several = load_generations(self.connection, {each.dataset for each in refs})
+        for ref in refs:
+            if ref.generation is None or len(several.get(ref.dataset, ())) < 2:
+                continue
+            dataset = load_datasets(self.connection, [ref.dataset])[ref.dataset]
+            newest = find_starts(self._walk, [(dataset, StartSelector(None, None, ref.branch))], Basis.STATE)[
+                0
+            ].snapshot
+            if newest is not None and newest.generation not in {None, ref.generation}:
+                raise ConfigurationError(
+                    f"{dataset.label}@{ref.snapshot} is of a table that was dropped and made again since, and of the "
+                    "one that is there now the store knows no such snapshot: name a version of that"
+                )
+
     def anew(self, answer: Callable[[], T]) -> T:
         """Answer, and once more for each time that something turns out to be needed that was left out."""
         while True:
@@ -138,8 +157,8 @@ class VersionQuestion:
         """Load the names of all tables that an answer can mention."""
         keys = {each.dataset for each in states}
         for each in states:
-            keys |= {key for pair in each.contents.frontiers for key in pair}
-            keys |= {doubt.dataset for doubt in each.contents.doubts}
+            keys |= {key for pair in each.contents.all.states for key in pair}
+            keys |= {doubt.dataset for doubt in each.contents.all.doubts}
         self._names.update(load_datasets(self.connection, keys - self._names.keys()))
 
     def table_at(self, version: Version) -> TableAt:
@@ -148,14 +167,14 @@ class VersionQuestion:
         where = (version.snapshot, version.position, version.generation, version.branch)
         return TableAt(dataset, *where, made_at, version.format)
 
-    def contained(self, reader: bytes, frontier: Frontier) -> ContainedVersion:
+    def contained(self, reader: bytes, state: SourceState) -> ContainedVersion:
         return ContainedVersion(
-            self.table_at(frontier.newest),
+            self.table_at(state.version),
             self._names[reader],
-            frontier.since is None and not frontier.has_hole,
-            frontier.since,
-            moment_of(frontier.read_at),
-            frontier.job,
+            state.since is None and not state.has_hole,
+            state.since,
+            moment_of(state.read_at),
+            state.job,
         )
 
     def shared(self, states: Sequence[TableContents], comparison: VersionComparison) -> tuple[SharedAncestor, ...]:
@@ -164,12 +183,11 @@ class VersionQuestion:
     def shared_one(self, states: Sequence[TableContents], row: SharedVersions) -> SharedAncestor:
         rows = []
         for each in states:
-            if each.dataset == row.dataset or each.dataset in row.frontiers:
-                readers = {} if each.dataset == row.dataset else each.contents.readers_of(row.dataset)
-                found = [self.contained(reader, frontier) for reader, frontier in readers.items()]
-                rows.append((self.table_at(each.version), tuple(sorted(found, key=lambda one: one.reader.label))))
-        is_same = None if row.is_unknown else not row.differs
-        return SharedAncestor(self._names[row.dataset], tuple(rows), is_same)
+            if each.dataset == row.dataset or each.dataset in row.contained:
+                found = [self.contained(*one) for one in row.contained.get(each.dataset, ())]
+                order = sorted(found, key=lambda one: (one.reader.label, one.table.label))
+                rows.append((self.table_at(each.version), tuple(order)))
+        return SharedAncestor(self._names[row.dataset], tuple(rows), row.is_same)
 
     def shared_with_lacked(
         self, states: Sequence[TableContents], comparison: VersionComparison
@@ -180,9 +198,10 @@ class VersionQuestion:
         )
 
     def _lacked(self, states: Sequence[TableContents], row: SharedVersions) -> tuple[LackedVersion, ...] | None:
-        if not row.differs:
+        if row.is_same or len(row.versions) < 2:
             return None
-        found = lacked_commits(reaches_of(row, states), self.reader.histories, self.reader.merger)
+        reaches = reaches_of(row, states, self.reader.folder)
+        found = lacked_commits(reaches, self.reader.histories, self.reader.folder)
         return None if found is None else tuple(map(self._lacked_version, found))
 
     def _lacked_version(self, commit: LackedCommit) -> LackedVersion:
@@ -191,10 +210,10 @@ class VersionQuestion:
 
     def lateness(self, states: Sequence[TableContents], row: SharedVersions) -> Lateness:
         """Return which readers of a shared table haven't got to its newest version that is in any of the tables."""
-        reaches = reaches_of(row, states)
-        newest = farthest(reaches, self.reader.merger).newest
-        late = [each for each in reaches if each.reader != row.dataset and each.frontier.newest.key != newest.key]
-        return Lateness(self.table_at(newest), [(self._names[each.reader], each.frontier.job) for each in late])
+        reaches = reaches_of(row, states, self.reader.folder)
+        newest = farthest(reaches, self.reader.folder).version
+        late = [each for each in reaches if each.reader != row.dataset and each.state.version.key != newest.key]
+        return Lateness(self.table_at(newest), [(self._names[each.reader], each.state.job) for each in late])
 
     def cut(self, comparison: VersionComparison) -> tuple[TableAt, ...]:
         """Return the versions of the shared tables, where all contain the same one."""

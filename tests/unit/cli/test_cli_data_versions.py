@@ -56,6 +56,18 @@ def test_the_exit_code_says_whether_they_belong_together(capsys: pytest.CaptureF
     assert [(row["commit"], row["lacking_in"]) for row in answer["lacked"]] == [("lake.db.a@21", "lake.db.c@15")]
 
 
+def test_what_is_not_known_has_an_exit_code_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script that takes 1 for "no" would undo what may be right."""
+    story = StoryProducer(3)
+    story.commit("p@1", minute=200)
+    story.commit("q@1", reads=["p@1"], opaque="an RDD", minute=201)
+    story.commit("r@1", reads=["p@1"], minute=202)
+    with open_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
+        store(connection, story)
+    assert main(["version", "check", "q", "r"]) == Exit.UNKNOWN
+    assert "belong together  unknown" in capsys.readouterr().out
+
+
 def test_what_is_behind_a_table_is_below_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
         story = StoryProducer(2)

@@ -202,12 +202,12 @@ def branches(s: StoryProducer) -> None:
     s.commit("t[dev]@3", reads=["b@1"])
     s.commit("t@3", reads=["a@3"])
     s.expect("up t[dev]@3 depth=1", "1: t[dev]@3 <- b@1")
-    s.expect("up t@3 depth=1", "1: t@3 <- a@3")
+    s.expect("up t@3 depth=1", "1: t[dev]@3 <- b@1")  # in the end: the branch's is in its place
     s.expect("state t[dev]@3 depth=1", "1: t[dev]@3 <- b@1", "1: t@1..2 <- a@1..2")
     s.commit("u@1", reads=["t[dev]@3"])
     s.commit("v@1", reads=["t[dev]@1"])
     s.expect("down t[dev]@3 depth=1", "1: u@1 <- t[dev]@3")
-    s.expect("down t@3 depth=1")
+    s.expect("down t@3 depth=1", "1: u@1 <- t[dev]@3")
     s.expect("down t@1 depth=1", "1: v@1 <- t[dev]@1")
     s.minute += 1
     s.emit(s.minute, BranchMerged, **made, branch="dev", snapshot=4)

@@ -10,7 +10,7 @@ from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
 from headwater.lineage.questions.traversal.identities import FOREVER
-from headwater.lineage.questions.traversal.snapshot_rows import SnapshotWrite, load_unversioned_before
+from headwater.lineage.questions.traversal.snapshot_rows import PAIMON, SnapshotWrite, load_unversioned_before
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 
 _NEWEST: Final = (32, 128, 512)
@@ -68,6 +68,12 @@ def find_starts(
             found.append(_named(walk, dataset, which, ref, basis))
         else:
             writes = walk.makers.writer(ref)
+            merged = _merged_since(walk, dataset, which, write)
+            if merged is not None:
+                found.append(
+                    _named(walk, dataset, which._replace(snapshot=merged), ref._replace(snapshot=merged), basis)
+                )
+                continue
             found.append(StartPoint(dataset, ref, writes, _note(writes[0] if writes else write, basis)))
     return found
 
@@ -98,9 +104,24 @@ def _newest(history: Sequence[SnapshotWrite], which: StartSelector) -> SnapshotW
         if each.snapshot is not None
         and not each.hidden
         and each.branch == which.branch
+        and (each.main or which.branch is not None)
         and (which.generation is None or each.generation == which.generation)
     ]
     return max(fitting, key=lambda each: (each.at, each.snapshot), default=None)
+
+
+def _merged_since(walk: TraversalContext, dataset: Dataset, which: StartSelector, newest: SnapshotWrite) -> int | None:
+    """Return the snapshot of another branch that has become the newest one since a write: Paimon reports no commit of
+    that."""
+    if newest.format != PAIMON:
+        return None
+    at = FOREVER if walk.as_of is None else walk.as_of
+    later = [each for each in walk.makers.set_backs.of(dataset.key) if newest.at < each.at <= at]
+    last = max((each for each in later if each.branch == which.branch), key=lambda each: each.at, default=None)
+    if last is None or last.newest is None:
+        return None
+    walk.makers.load([SnapshotRef(dataset.key, last.newest, newest.generation, which.branch, at)])
+    return last.newest
 
 
 def _ref(dataset: Dataset, which: StartSelector, newest: SnapshotWrite | None, at: int) -> SnapshotRef | None:

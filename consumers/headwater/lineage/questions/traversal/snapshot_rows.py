@@ -19,6 +19,7 @@ from headwater.lineage.sql.key_lookup import PairLookup, RangeLookup, select_by_
 from headwater.lineage.sql.tables import row_exists, table_of
 
 ICEBERG: Final = Format.ICEBERG.value
+PAIMON: Final = Format.PAIMON.value
 ORDERED: Final = tuple(each.value for each in Format if each.has_ordered_snapshots)
 CHANGES: Final = "CHANGES"
 NOTHING: Final = "NOTHING"
@@ -54,6 +55,8 @@ class SnapshotWrite(NamedTuple):
     fingerprint: bytes | None
     evidence: str | None = None
     """How the commit is known, where its driver didn't report it: RECONCILED."""
+    main: bool = True
+    """Whether it is of the branch that the table's name means. One that is held back has no branch, either."""
     hidden: bool = False
 
     @property
@@ -113,6 +116,14 @@ def load_reads_of_commits(connection: Connection, commits: Iterable[tuple[bytes,
 def load_reads_at(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotRead]:
     """Load reads by dataset and snapshot; for changes, by the snapshot at which they end."""
     return map(_to_read, _by_dataset(connection, "reads", "snapshot", keys, is_lazy=True))
+
+
+def load_pointers(connection: Connection, datasets: Collection[bytes], kind: str) -> list[SnapshotWrite]:
+    """Load the commits of a kind that only point to a snapshot: their places say which there are."""
+    place = table_of(t.PLACE).c
+    is_of_kind = (place.dataset.in_(datasets), place.commit_kind == kind)
+    places = [bytes(each) for each in connection.scalars(select(place.id).where(*is_of_kind))]
+    return [to_write(each) for each in select_by_keys(connection, _writes(), access_of(t.WRITE).c.place_id, places)]
 
 
 def load_sources(
@@ -195,7 +206,7 @@ def produced_by_changes() -> Any:
 _NAME: Final = ("catalog", "database_name", "table_name", "generation", "branch")
 OF_WRITE: Final = (
     *("id", "barrier", "commit_id", "dataset", *_NAME, "snapshot", "version", "opaque", "parent_snapshot"),
-    *("commit_kind", "replaced", "made_from", "format", "candidates", "last", "first"),
+    *("commit_kind", "replaced", "made_from", "format", "candidates", "main", "last", "first"),
 )
 OF_COMMIT: Final = (
     *("committed_at", "job_namespace", "job", "parent_namespace", "parent_job", "run", "fingerprint", "evidence"),
@@ -209,7 +220,7 @@ _OF_READ: Final = (
 def to_write(each: Any) -> SnapshotWrite:
     """Convert a row of `_writes`, by the order of its columns: there can be very many."""
     write, barrier, commit, dataset, catalog, database, table, generation, branch, *others = each
-    snapshot, version, opaque, parent, kind, replaced, made_from, form, candidates, last, first, *by = others
+    snapshot, version, opaque, parent, kind, replaced, made_from, form, candidates, main, last, first, *by = others
     at, namespace, job, parent_namespace, parent_job, run, fingerprint, evidence = by
     return SnapshotWrite(
         bytes(write),
@@ -235,6 +246,7 @@ def to_write(each: Any) -> SnapshotWrite:
         None if run is None else bytes(run),
         None if fingerprint is None else bytes(fingerprint),
         evidence,
+        main != 0,
     )
 
 

@@ -18,8 +18,10 @@ from headwater.lineage.questions.traversal.histories import Portion, load_histor
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities
 from headwater.lineage.questions.traversal.read_ahead import DatasetSnapshot, ReadAhead
 from headwater.lineage.questions.traversal.reconciled import is_pointer, prefer_observed
+from headwater.lineage.questions.traversal.set_backs import SetBacks
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
+    PAIMON,
     SnapshotRead,
     SnapshotWrite,
     load_catalog_changes,
@@ -59,6 +61,7 @@ class SnapshotWriters:
         self.hiding = hiding
         self.identities = identities
         self.ahead = ReadAhead(connection)
+        self.set_backs = SetBacks(connection, identities)
         self._known: dict[DatasetSnapshot, dict[bytes, SnapshotWrite]] = {}
         self._whole: set[DatasetSnapshot] = set()
         self._changes: set[DatasetSnapshot] = set()
@@ -136,7 +139,7 @@ class SnapshotWriters:
             found = _choose_writes(certain, ref.at)
             if not found:
                 return None
-        if len(there) < 2:
+        if len(there) < 2 and not self.set_backs.has_any(ref.dataset):
             determined[key] = found
         return found
 
@@ -174,9 +177,22 @@ class SnapshotWriters:
                 is_same = generation is not None and each.generation == generation
                 if is_same or (each.at <= until and (generation is None or each.generation is None)):
                     there.append(each)
-        if generation is None or len(there) < 2:
+        if generation is not None and len(there) > 1:
+            there = [each for each in there if each.generation == generation] or there
+        if not there or not self._was_ever_set_back(ref, there):
             return there
-        return [each for each in there if each.generation == generation] or there
+        return [each for each in there if not self._is_replaced(each, ref)]
+
+    def _was_ever_set_back(self, ref: SnapshotRef, there: Collection[SnapshotWrite]) -> bool:
+        """Return whether numbers of a table can have come again. Only Paimon's do."""
+        return any(each.format == PAIMON for each in there) and bool(self.set_backs.of(ref.dataset))
+
+    def _is_replaced(self, write: SnapshotWrite, ref: SnapshotRef) -> bool:
+        """Return whether a table was set back behind a snapshot between when it was written and when it was read: then
+        another one with its number was read, which was there before or came after."""
+        where = (write.snapshot or 0, write.generation, write.branch)
+        times = (min(write.at, ref.at), max(write.at, ref.at))
+        return not is_pointer(write) and self.set_backs.is_between(ref.dataset, *where, times)
 
     def _is_inherited(self, write: SnapshotWrite, ref: SnapshotRef) -> bool:
         """Return whether a branch has the snapshot from the branch that it was created from, or that was merged into

@@ -1,0 +1,95 @@
+"""When tables were set back, so that numbers of snapshots came again.
+
+Paimon gives the numbers behind a rollback anew. A fast-forward puts the snapshots of a branch in the place of those
+that the table had since the branch was made.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from headwater.lineage.questions.traversal.identities import Identities
+from headwater.lineage.questions.traversal.snapshot_rows import load_pointers
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.tables import table_of
+
+_ROLLBACK: Final = "ROLLBACK"
+
+
+class SetBack(NamedTuple):
+    """All snapshots of a branch behind a number became invalid."""
+
+    generation: str | None
+    branch: str | None
+    snapshot: int
+    at: int
+    newest: int | None = None
+    """The snapshot that the table has since then, if that is another branch's."""
+
+
+class SetBacks:
+    """When tables were set back, as one question needs it."""
+
+    def __init__(self, connection: Connection, identities: Identities) -> None:
+        self._connection = connection
+        self._identities = identities
+        self._known: dict[bytes, list[SetBack]] = {}
+
+    def is_between(
+        self, dataset: bytes, snapshot: int, generation: str | None, branch: str | None, times: tuple[int, int]
+    ) -> bool:
+        """Return whether a snapshot's number became free after a time, until another one."""
+        return self.count(dataset, snapshot, generation, branch, times) > 0
+
+    def count(
+        self, dataset: bytes, snapshot: int, generation: str | None, branch: str | None, times: tuple[int, int]
+    ) -> int:
+        """Return how often a snapshot's number became free after a time, until another one."""
+        since, until = times
+        return sum(
+            since < each.at <= until
+            and each.snapshot < snapshot
+            and each.branch == branch
+            and (None in {generation, each.generation} or each.generation == generation)
+            for each in self.of(dataset)
+        )
+
+    def has_any(self, dataset: bytes) -> bool:
+        """Return whether a table was ever set back, as far as was asked."""
+        return bool(self._known.get(dataset))
+
+    def of(self, dataset: bytes) -> list[SetBack]:
+        """Return all of a table."""
+        known = self._known.get(dataset)
+        if known is None:
+            group = list(self._identities.group(dataset))
+            known = [
+                SetBack(each.generation, each.branch, each.snapshot, each.at)
+                for each in load_pointers(self._connection, group, _ROLLBACK)
+                if each.snapshot is not None
+            ]
+            known += (merge for each in group for merge in self._merges(each))
+            self._known[dataset] = known
+        return known
+
+    def _merges(self, dataset: bytes) -> list[SetBack]:
+        row, branch = table_of(t.MODIFICATION).c, table_of(t.BRANCH).c
+        chosen = select(row.detail, row.generation, row.time).where(
+            row.dataset == dataset, row.kind == "BranchMerged", row.effect == "APPLIED"
+        )
+        merges = [(json.loads(each.detail), each.generation, each.time) for each in self._connection.execute(chosen)]
+        if not merges:
+            return []
+        begun = {
+            each.branch: each.from_snapshot
+            for each in self._connection.execute(
+                select(branch.branch, branch.from_snapshot).where(branch.dataset == dataset)
+            )
+        }
+        return [
+            SetBack(generation, detail.get("into"), begun.get(detail.get("branch")) or 0, at, detail.get("snapshot"))
+            for detail, generation, at in merges
+        ]

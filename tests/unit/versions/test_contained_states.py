@@ -1,0 +1,214 @@
+"""What tables contain is states, not how far they have got: verdicts that were wrong when only the newest one counted.
+
+Each story is one that a random history finds too, here with the answer found by hand.
+"""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Connection
+
+from headwater.errors import ConfigurationError
+from headwater.events import BranchMerged, CreateBranch
+from headwater.events.jobs import CommitKind, Input, OverwriteScope, RangeStart, ReadMode
+from headwater.events.scalars import Format
+from headwater.lineage.questions.answers import LimitReason
+from headwater.testing.examples import CONTEXT
+from headwater.versions import NoAlignmentError, align, check, contained
+from tests.unit.lineage.all_stories import named
+from tests.unit.lineage.scripted_producer import dataset, store
+from tests.unit.lineage.stories import StoryProducer
+
+ALL, PART, UNKNOWN = OverwriteScope.ALL, OverwriteScope.PART, OverwriteScope.UNKNOWN
+
+
+def test_a_mixture_by_way_of_another_table(connection: Connection) -> None:
+    """`b` reads `p` at two states, of which one is by way of `q`: so it has two states of `x`, too."""
+    story = StoryProducer()
+    story.commit("x@1")
+    story.commit("p@1", reads=["x@1"], replaced=ALL)
+    story.commit("q@1", reads=["p@1"], replaced=ALL)
+    story.commit("x@2")
+    story.commit("p@2", reads=["x@2"], replaced=ALL)
+    story.commit("b@1", reads=["p@2", "q@1"], replaced=ALL)
+    story.commit("c@1", reads=["x@2"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is False
+    with pytest.raises(NoAlignmentError):
+        align(connection, ["b", "c"])
+
+
+def test_a_table_read_at_two_versions_has_two_states(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("a@2")
+    story.commit("t@1", reads=["a@1", "a@2"], replaced=ALL)
+    story.commit("s@1", reads=["a@1"])
+    story.commit("s@2", reads=["a@2"])
+    story.commit("u@1", reads=["a@2"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["t", "u"]).is_consistent is False
+    assert check(connection, ["s", "u"]).is_consistent is False
+    assert check(connection, ["s", "t"]).is_consistent is True
+    assert [each.table.label for each in contained(connection, "s").rows] == ["lake.db.a@1", "lake.db.a@2"]
+
+
+def test_a_part_that_was_replaced_can_have_removed_a_state(connection: Connection) -> None:
+    """Which rows a MERGE left isn't known: `s` has one state or two."""
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("a@2")
+    story.commit("s@1", reads=["a@1"])
+    story.commit("s@2", reads=["a@2"], replaced=PART, kind=CommitKind.MERGE)
+    story.commit("t@1", reads=["a@1", "a@2"], replaced=ALL)
+    story.commit("u@1", reads=["a@2"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["s", "t"]).is_consistent is None
+    assert check(connection, ["s", "u"]).is_consistent is None
+
+
+def test_a_lost_event_makes_no_yes(connection: Connection) -> None:
+    """`c` reads `x` beside `a`, and what `a@2` was made from is lost."""
+    story = StoryProducer()
+    for number in (1, 2, 3):
+        story.commit(f"x@{number}")
+    story.commit("a@1")
+    lost = story.commit("a@2", reads=["x@2"], replaced=ALL)
+    story.commit("b@1", reads=["a@2"], replaced=ALL)
+    story.commit("c@1", reads=["a@2", "x@3"], replaced=ALL)
+    store(connection, [each for each in story.events if each is not lost])
+    answer = check(connection, ["b", "c"])
+    assert answer.is_consistent is None
+    assert [(each.why, each.about) for each in answer.limits] == [(LimitReason.UNKNOWN_WRITER, "lake.db.a@2")]
+    store(connection, [lost])
+    assert check(connection, ["b", "c"]).is_consistent is False
+
+
+def test_what_is_held_back_is_not_the_newest(connection: Connection) -> None:
+    story = StoryProducer()
+    story.format = Format.ICEBERG
+    story.commit("a@71", parent=None)
+    story.commit("b@11", reads=["a@71"], parent=None, replaced=ALL)
+    hold_back(story, "b@52", parent=11, reads=["a@71"])
+    store(connection, story)
+    assert [each.table.snapshot for each in align(connection, ["a", "b"]).rows] == [71, 11]
+    assert check(connection, ["a", "b"]).tables[1].snapshot == 11
+    assert contained(connection, "b", 52).of.snapshot == 52
+
+
+def hold_back(story: StoryProducer, text: str, *, parent: int, reads: list[str]) -> None:
+    """Commit what `spark.wap.id` holds back: it is on no branch."""
+    event = story.commit(text, parent=parent, reads=reads)
+    output = event.outputs[0].model_copy(update={"main": False})  # type: ignore[attr-defined]
+    story.events[-1] = event.model_copy(update={"outputs": (output,)})
+
+
+@pytest.mark.parametrize("is_origin_known", [True, False])
+def test_what_is_published_is_made_from_what_its_origin_was(connection: Connection, is_origin_known: bool) -> None:
+    story = StoryProducer()
+    story.format = Format.ICEBERG
+    story.commit("a@71", parent=None)
+    story.commit("a@72", parent=71)
+    story.commit("b@11", parent=None)
+    hold_back(story, "b@52", parent=11, reads=["a@71"])
+    story.commit("b@13", parent=11)
+    picked = [Input(**story.where(REF), mode=ReadMode.CHANGES, snapshot=52, since=RangeStart(snapshot=11))]
+    story.commit("b@14", parent=13, kind=CommitKind.CHERRY_PICK, also=picked if is_origin_known else ())
+    story.commit("c@1", reads=["a@72"], parent=None)
+    store(connection, story)
+    answer = check(connection, ["b", "c"])
+    assert answer.is_consistent is (False if is_origin_known else None)
+    if not is_origin_known:
+        assert "what was picked" in answer.limits[0].detail
+
+
+REF = {"table": "b", "branch": None}
+
+
+def test_a_stream_keeps_what_was_rolled_back(connection: Connection) -> None:
+    """Paimon gives the number 2 again. `t` has read the first snapshot 2, and goes on after the number."""
+    story = rolled_back()
+    store(connection, story)
+    assert check(connection, ["t", "u"]).is_consistent is False
+    assert {each.table.label for each in contained(connection, "t").rows} == {"lake.db.a@2", "lake.db.a@3"}
+
+
+def rolled_back() -> StoryProducer:
+    story = StoryProducer()
+    story.format = Format.PAIMON
+    story.commit("a@1", parent=None)
+    story.commit("a@2")
+    story.commit("t@1", reads=["a@0..2"])
+    story.commit("a@1", kind=CommitKind.ROLLBACK, parent=None, replaced=UNKNOWN)
+    story.commit("a@2")
+    story.commit("a@3")
+    story.commit("t@2", reads=["a@2..3"])
+    story.commit("u@1", reads=["a@3"], replaced=ALL)
+    return story
+
+
+def test_a_number_that_came_again_and_whose_event_is_lost(connection: Connection) -> None:
+    """The snapshot that was rolled back isn't taken for the one that came in its place."""
+    story = rolled_back()
+    del story.events[4]
+    store(connection, story)
+    assert check(connection, ["t", "u"]).is_consistent is False
+    assert LimitReason.UNKNOWN_WRITER in {each.why for each in contained(connection, "u").limits}
+
+
+def test_merges_across_a_rollback(connection: Connection) -> None:
+    story = StoryProducer()
+    story.format = Format.PAIMON
+    story.commit("a@1", parent=None)
+    story.commit("a@2")
+    story.commit("t@1", reads=["a@2"])
+    story.commit("a@1", kind=CommitKind.ROLLBACK, parent=None, replaced=UNKNOWN)
+    story.commit("a@2")
+    story.commit("t@2", reads=["a@2"], kind=CommitKind.MERGE)
+    story.commit("u@1", reads=["a@2"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["t", "u"]).is_consistent is False
+
+
+def test_a_fast_forward_puts_the_snapshots_of_a_branch_in_the_place_of_others(connection: Connection) -> None:
+    story = StoryProducer()
+    story.format = Format.PAIMON
+    story.commit("x@1", parent=None)
+    story.commit("a@1", parent=None)
+    made = {"context": CONTEXT, "identifier": named("a"), "dataset": dataset("a"), "generation": "1"}
+    story.emit(story.minute + 0.5, CreateBranch, **made, branch="side", snapshot=1)
+    story.commit("a@2")
+    story.commit("b@1", reads=["a@2"], replaced=ALL)
+    story.commit("a[side]@2", reads=["x@1"])
+    story.emit(story.minute + 0.5, BranchMerged, **made, branch="side", snapshot=2)
+    story.commit("c@1", reads=["a@2"], replaced=ALL)
+    story.commit("d@1", reads=["x@1"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is False
+    assert {each.table.label for each in contained(connection, "c").rows} >= {"lake.db.x@1"}
+    assert check(connection, ["c", "d"]).is_consistent is True
+    assert check(connection, ["a", "c"]).is_consistent is True
+
+
+def test_manifests_that_were_rewritten_are_no_new_version(connection: Connection) -> None:
+    story = StoryProducer()
+    story.format = Format.ICEBERG
+    story.commit("a@71", parent=None)
+    story.commit("b@1", reads=["a@71"], parent=None, replaced=ALL)
+    story.commit("a@22", parent=71, kind=CommitKind.REPLACE)
+    story.commit("c@1", reads=["a@22"], parent=None, replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is True
+
+
+def test_a_number_of_a_table_that_was_dropped_is_no_version_of_the_one_that_is_there(connection: Connection) -> None:
+    """The event of the new `a@2` is lost: the old one has its number."""
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("a@2")
+    story.commit("b@1", reads=["a@2"], replaced=ALL)
+    story.generations["a"] = "2"
+    story.commit("a@1")
+    store(connection, story)
+    with pytest.raises(ConfigurationError, match="dropped and made again"):
+        check(connection, ["a@2", "b"])
