@@ -22,8 +22,9 @@ def start(java_home: Path) -> tuple[set[str], int]:
         java = JavaClasses(context)
         version = java.call(NAME, "recordVersion")
         java.load("AnalysisFailure")
+        compiled = set(java.compiled())
         java.keep_compiled()
-        return set(java.compiled()), version
+        return compiled, version
 
 
 def test_class_files_are_used_and_damaged_ones_are_not(

@@ -3,6 +3,8 @@
 A directory of class files is for exactly these sources, this Java and these jars: its name is their hash. It is
 written beside its place and renamed, so whoever finds one finds all of it, and each file is checked against a list of
 hashes. Only the user may write there. Whatever is wrong with it, the driver compiles as if there were none.
+
+A driver reads all of it when it starts, and needs it no more: others may add to it, or remove it.
 """
 
 from __future__ import annotations
@@ -34,19 +36,20 @@ class ClassCache:
         self._root = root
         self._place = root / key
 
-    def find(self) -> Path | None:
-        """The directory with the class files; None where there is none, or where it isn't as it was written."""
+    def find(self) -> dict[str, bytes] | None:
+        """The class files by their paths; None where there are none, or where they aren't as they were written."""
         try:
             if not (_is_ours(self._root) and _is_ours(self._place)):
                 return None
             listed: dict[str, str] = json.loads((self._place / _LIST).read_text("utf-8"))
-            if not all(_hash_of((self._place / name).read_bytes()) == known for name, known in listed.items()):
+            found = {name: (self._place / name).read_bytes() for name in listed}
+            if not all(_hash_of(found[name]) == known for name, known in listed.items()):
                 return None
             os.utime(self._place)
         except (OSError, ValueError, AttributeError) as e:
             _LOG.debug("class files can't be used: %s", e)
             return None
-        return self._place
+        return found
 
     def add(self, classes: Mapping[str, bytes]) -> None:
         """Keep these class files, by their paths, beside those that are there. Nothing comes of it where that fails."""
@@ -54,10 +57,9 @@ class ClassCache:
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_ours(self._root):
                 return
-            known = self.find()
             new = Path(tempfile.mkdtemp(prefix=_NEW, dir=self._root))
             try:
-                self._write(new, known, classes)
+                _write(new, {**(self.find() or {}), **classes})
                 self._replace(new)
             finally:
                 shutil.rmtree(new, ignore_errors=True)
@@ -65,22 +67,12 @@ class ClassCache:
         except OSError as e:
             _LOG.debug("class files can't be kept: %s", e)
 
-    def _write(self, new: Path, known: Path | None, classes: Mapping[str, bytes]) -> None:
-        names = () if known is None else json.loads((known / _LIST).read_text("utf-8"))
-        contents = {name: (known / name).read_bytes() for name in names if known is not None} | dict(classes)
-        for name, content in contents.items():
-            (new / name).parent.mkdir(parents=True, exist_ok=True)
-            (new / name).write_bytes(content)
-        hashes = {name: _hash_of(content) for name, content in sorted(contents.items())}
-        (new / _LIST).write_text(json.dumps(hashes), "utf-8")
-
     def _replace(self, new: Path) -> None:
-        """Another driver may do the same: its files are as good."""
-        if self._place.exists():
-            old = Path(tempfile.mkdtemp(prefix=_NEW, dir=self._root))
-            with contextlib.suppress(OSError):
-                self._place.rename(old / "old")
-            shutil.rmtree(old, ignore_errors=True)
+        """Another driver may do the same at the same time: its files are as good."""
+        old = Path(tempfile.mkdtemp(prefix=_NEW, dir=self._root))
+        with contextlib.suppress(OSError):
+            self._place.rename(old / "old")
+        shutil.rmtree(old, ignore_errors=True)
         with contextlib.suppress(OSError):
             new.rename(self._place)
 
@@ -88,6 +80,14 @@ class ClassCache:
         kept = sorted(self._root.iterdir(), key=lambda each: each.lstat().st_mtime, reverse=True)
         for each in kept[_MOST:]:
             shutil.rmtree(each, ignore_errors=True)
+
+
+def _write(directory: Path, classes: Mapping[str, bytes]) -> None:
+    for name, content in classes.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(content)
+    hashes = {name: _hash_of(content) for name, content in sorted(classes.items())}
+    (directory / _LIST).write_text(json.dumps(hashes), "utf-8")
 
 
 def key_of(sources: Mapping[str, bytes], java: str, class_path: Iterable[str]) -> str:

@@ -69,6 +69,7 @@ class JavaClasses:
         self._compiled: Any = None
         """In the JVM: class files by their paths."""
         self._kept: set[str] = set()
+        """Those of them that are on disk."""
         moved = {old: new for old, new in MOVED.items() if not self._has(old) and self._has(new)}
         self._sources = {
             name: rename_classes(text, moved)
@@ -184,12 +185,13 @@ class JavaClasses:
         janino, resources = self._jvm.org.codehaus.janino, self._jvm.org.codehaus.commons.compiler.util.resource
         try:
             self._cache = ClassCache(cache_directory().expanduser() / "classes", self._cache_key())
-            found = self._cache.find()
             self._compiled = self._jvm.java.util.concurrent.ConcurrentHashMap()
-            place = self._jvm.java.io.File(str(found)) if found else None
-            kept = resources.DirectoryResourceFinder(place) if found else resources.MapResourceFinder(self._compiled)
-            made = resources.MapResourceCreator(self._compiled)
-            _LOG.debug("Java classes: %s", f"class files in {found}" if found else "none are kept for this driver")
+            for name, content in (self._cache.find() or {}).items():
+                self._compiled.put(name, content)
+                self._kept.add(name)
+            kept, made = resources.MapResourceFinder(self._compiled), resources.MapResourceCreator(self._compiled)
+            kept.setLastModified(1)  # class files are newer than the sources, which have no time
+            _LOG.debug("Java classes: %d class files of an earlier driver", len(self._kept))
             return janino.CachingJavaSourceClassLoader(self._parent, finder, "UTF-8", kept, made)
         except Exception as e:  # noqa: BLE001 - whatever this Janino or class path is: it can compile
             _LOG.debug("class files can't be kept: %s", e)
@@ -210,15 +212,15 @@ class JavaClasses:
         return tuple(urls[1:-1].split(", "))
 
     def compiled(self) -> tuple[str, ...]:
-        """The class files that this context's loader had to compile."""
-        return () if self._compiled is None else tuple(str(name) for name in self._compiled.keySet().toArray())
+        """The class files that this context's loader had to compile, and that aren't kept yet."""
+        names = () if self._compiled is None else self._compiled.keySet().toArray()
+        return tuple(str(name) for name in names if str(name) not in self._kept)
 
     def keep_compiled(self) -> None:
         """Keep what was compiled since the last call for drivers to come."""
         if self._cache is None:
             return
-        new = [name for name in self.compiled() if name not in self._kept]
-        if new:
+        if new := self.compiled():
             self._cache.add({name: bytes(self._compiled.get(name)) for name in new})
             self._kept.update(new)
 
