@@ -224,8 +224,9 @@ class History:
             found = None if since is None else self._label_at(copies, source, since)
             if found is not None and any(each.label == found for each in chains.values()):
                 return None  # that of another job, which goes on by itself
-            label = found or f"chain{self._label()}"
-            is_new = found is None
+            label, is_new = f"chain{self._label()}", found is None
+            for path in [each for each in copies if each[0] == (source.name, found)]:
+                copies[((source.name, label),) + path[1:]] = copies.pop(path)  # noqa: RUF005
         self._apply(copies, (source.name, label), since, version, is_new=is_new)
         chains[source.name, job] = Chain(label, source.generation, version)
         return Input(**source.where(version.number), mode=ReadMode.CHANGES, since=RangeStart(snapshot=number))
