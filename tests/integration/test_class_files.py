@@ -36,7 +36,7 @@ def test_class_files_are_used_and_damaged_ones_are_not(
 
     assert start(java_home) == (set(), version)
 
-    (kept,) = (tmp_path / "classes").iterdir()
+    (kept,) = (tmp_path / "class-files").iterdir()
     (kept / "headwater/capture/Json.class").write_bytes(b"")
     assert start(java_home) == (first, version)
     assert start(java_home) == (set(), version)

@@ -184,7 +184,7 @@ class JavaClasses:
         """A loader that takes class files of an earlier driver's, and keeps what it has to compile in memory."""
         janino, resources = self._jvm.org.codehaus.janino, self._jvm.org.codehaus.commons.compiler.util.resource
         try:
-            self._cache = ClassCache(cache_directory().expanduser() / "classes", self._cache_key())
+            self._cache = ClassCache(cache_directory().expanduser() / "class-files", self._cache_key())
             self._compiled = self._jvm.java.util.concurrent.ConcurrentHashMap()
             for name, content in (self._cache.find() or {}).items():
                 self._compiled.put(name, content)
