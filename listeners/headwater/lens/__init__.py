@@ -4,6 +4,7 @@ model      what a lens says
 java       the Java side, compiled in the driver, which puts it into Spark's analysis
 session    puts a lens into a SparkSession, and takes it out
 application  the same for all sessions of an application
+java_calls, process_guard  close the ways around SQL while writes are redirected; refusals keeps what was refused
 remote_sessions  refuses those that can't have one
 
 It stands beside `headwater.listeners` and needs neither them nor a store.
