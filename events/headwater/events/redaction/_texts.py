@@ -185,7 +185,7 @@ def _places(text: str, folded: Folded, custom: re.Pattern[str] | None) -> Iterat
 
 
 def _places_by_shape(text: str, custom: re.Pattern[str] | None) -> Iterator[Place]:
-    shapes: Iterator[Place] = ((found.start(), found.start()) for found in _SHAPES.finditer(text))
+    shapes = _starts(_SHAPES, text)
     if custom is None:
         return shapes
     return merge(shapes, (found.span() for found in _NAME.finditer(text) if custom.search(found.group())))
@@ -195,14 +195,16 @@ def _places_in(folded: Folded) -> Iterator[Place]:
     seen, places = folded
     if any(hint in seen for hint in _HARMLESS_HINTS):
         seen = _HARMLESS.sub(_filler, seen)
-    ways: list[Iterator[Place]] = [
-        (found.span() for found in strong_names(is_ascii=seen.isascii()).finditer(seen)),
-        ((found.start(), found.start()) for found in _NAMED.finditer(seen)),
-    ]
+    names: Iterator[Place] = (found.span() for found in strong_names(is_ascii=seen.isascii()).finditer(seen))
+    ways = [names, _starts(_NAMED, seen), _commands(seen)]
     if "@" in seen:
-        ways += (_user_infos(seen), ((found.start(), found.start()) for found in _USER_INFO.finditer(seen)))
-    ways.append(_commands(seen))
+        ways += [_user_infos(seen), _starts(_USER_INFO, seen)]
     return ((places[start], places[end - 1] + 1 if end > start else places[start]) for start, end in merge(*ways))
+
+
+def _starts(pattern: re.Pattern[str], text: str) -> Iterator[Place]:
+    """Of what is found nothing is shown."""
+    return ((found.start(), found.start()) for found in pattern.finditer(text))
 
 
 def _filler(found: re.Match[str]) -> str:
