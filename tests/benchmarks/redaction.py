@@ -54,11 +54,11 @@ def main() -> int:
     """Print the table; 1 if a limit is passed."""
     redactor = Redactor()
     table = [
-        Measured("a short name, new", new("orders"), 1),
-        Measured("a table's full name, new", new("hive_metastore.sales.orders"), 3),
+        Measured("a short name, new", new("orders"), 3),
+        Measured("a table's full name, new", new("hive_metastore.sales.orders"), 15),
         Measured("a table's full name, seen", seen("hive_metastore.sales.orders"), 0.5),
-        Measured("a path, new", new("s3://bucket/warehouse/sales.db/orders"), 4),
-        Measured(f"a clean error of {len(ERROR)} characters, new", new(ERROR), 300),
+        Measured("a path, new", new("s3://bucket/warehouse/sales.db/orders"), 30),
+        Measured(f"a clean error of {len(ERROR)} characters, new", new(ERROR), 700),
         Measured("a JDBC URL with a password", seen("jdbc:postgresql://h/d?user=joe&password=hunter22"), 300),
         Measured("a Committed (3 inputs, 1 output), seen", lambda: redactor.redact(COMMITTED), 200),
         Measured(f"literals of {len(QUERY)} characters of SQL", lambda: mask_literals(QUERY), 2_000),
