@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -111,22 +111,19 @@ class Contents:
         *,
         is_part_replaced: bool = False,
         base: Contents | None = None,
+        added: Sequence[SourceState] | None = None,
     ) -> None:
-        """`base` has a part of these states and doubts."""
+        """`base` has all of these states and doubts but those that were `added`; without these nothing is known of
+        that."""
         self.reader = reader
         self.states = states
         self.doubts = doubts
         """What isn't known of the table's own commits."""
         self.is_part_replaced = is_part_replaced
         """Whether some of these states can be gone: later commits replaced parts of the table."""
-        is_grown = (
-            base is not None
-            and base.is_part_replaced == is_part_replaced
-            and all(states.get(key) is each for key, each in base.states.items())
-        )
+        is_grown = base is not None and added is not None and base.is_part_replaced == is_part_replaced
         self._base = base if is_grown else None
-        known = base.states if base is not None and is_grown else {}
-        self._added = [each for key, each in states.items() if key not in known]
+        self._added = [*states.values()] if added is None or not is_grown else added
         self._all: AllContents | None = None
 
     @property

@@ -42,17 +42,20 @@ class StateFolder:
             base = NOTHING_CONTAINED
         if not own.reads and not own.doubts and not doubts and not _replaces_part(own, base):
             return base
-        states = dict(base.states)
+        states, added = dict(base.states), list[SourceState]()
+        is_grown = True
         found, is_part_replaced = base.doubts | own.doubts | doubts, _replaces_part(own, base)
         for read in own.reads:
             if read.state.version.dataset == own.table:
                 itself = self._read_itself(base, read)
                 states |= itself.states
+                is_grown = False
                 found |= itself.doubts
                 is_part_replaced |= itself.is_part_replaced or own.write.restarts
             else:
-                self._add(states, read)
-        return Contents(own.table, states, found, is_part_replaced=is_part_replaced, base=base)
+                is_grown &= self._add(states, read, added)
+        more = added if is_grown else None
+        return Contents(own.table, states, found, is_part_replaced=is_part_replaced, base=base, added=more)
 
     def _read_itself(self, base: Contents, read: OwnRead) -> Contents:
         """Return what a table brings that a commit of it read: as a whole, or some of its commits once more."""
@@ -63,9 +66,10 @@ class StateFolder:
             found = self.apply(found, each)
         return Contents(found.reader, found.states, found.doubts | read.state.behind.doubts)
 
-    def _add(self, states: dict[StateKey, SourceState], read: OwnRead) -> None:
-        """Add a read: to the chain that it goes on, or as a state by itself."""
-        state = read.state
+    def _add(self, states: dict[StateKey, SourceState], read: OwnRead, added: list[SourceState]) -> bool:
+        """Add a read: to the chain that it goes on, or as a state by itself. Return whether all states stay that there
+        were before."""
+        state, is_grown = read.state, True
         if state.is_chain:
             before = self._chain_of(states.values(), read)
             behind = NOTHING_CONTAINED if before is None else before.behind
@@ -73,12 +77,16 @@ class StateFolder:
             if before is not None:
                 if not before.is_repeated:
                     del states[before.key]
+                    is_grown = False
                 state = self._join(before, state)
         known = states.get(state.key)
         if known is None:
             states[state.key] = state
+            added.append(state)
         elif known.behind is not state.behind or not known.is_repeated:
             states[state.key] = state._replace(behind=_union(known.behind, state.behind), is_repeated=True)
+            is_grown = False
+        return is_grown
 
     def _advance(self, behind: Contents, read: OwnRead) -> Contents:
         """Return what is contained in a source after changes of it were read."""
@@ -93,6 +101,7 @@ class StateFolder:
             behind.doubts | missing,
             is_part_replaced=behind.is_part_replaced,
             base=behind,
+            added=(),
         )
 
     def _chain_of(self, states: Iterable[SourceState], read: OwnRead) -> SourceState | None:
