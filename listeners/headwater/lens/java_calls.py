@@ -49,7 +49,8 @@ CONTEXT_CALLS: Final = names(
 """Without those that read files: they aren't pinned."""
 ML_WRITES: Final = names(
     """
-    overwrite save saveAsLibSVMFile saveImpl saveMetadata saveObjects saveState toPMML write
+    overwrite save saveArray saveAsLibSVMFile saveImpl saveMetadata saveObject saveObjectToLocal saveObjects saveState
+    saveSummary saveText saveToLocal toPMML write
     """
 )
 ALWAYS: Final = frozenset({"toString", "equals", "hashCode", "getClass"})
