@@ -212,7 +212,9 @@ class History:
             since = self._position_of(chain.at, source)
             if since is None or since.number == version.number:
                 return None
-            number, label, is_new = since.number, chain.label, False
+            number, label, is_new = since.number, chain.label, chain.at is not since
+            if is_new:  # the number came again: what was read stays as it is, by itself
+                label = f"chain{self._label()}"
         else:
             since = self._beginning(source, job)
             if since is None and source.format is Format.ICEBERG:

@@ -23,21 +23,24 @@ class StateFolder:
 
     def __init__(self, histories: VersionHistories) -> None:
         self._histories = histories
-        self._applied: dict[tuple[int, bytes, frozenset[Doubt]], tuple[Contents, Contents]] = {}
+        self._applied: dict[tuple[int, bytes, frozenset[Doubt], bool], tuple[Contents, Contents]] = {}
         """What a commit made of contents, with these, so that their id isn't given to others."""
 
     def forget(self) -> None:
         self._applied.clear()
 
-    def apply(self, base: Contents, own: CommitReads, doubts: frozenset[Doubt] = frozenset()) -> Contents:
-        """Return what a table contains after a commit, from what it contained before."""
-        key = (id(base), own.write.id, doubts)
+    def apply(
+        self, base: Contents, own: CommitReads, doubts: frozenset[Doubt] = frozenset(), *, is_late: bool = False
+    ) -> Contents:
+        """Return what a table contains after a commit, from what it contained before. It `is_late` if commits before
+        are left out: then changes may go on from what these read."""
+        key = (id(base), own.write.id, doubts, is_late)
         known = self._applied.get(key)
         if known is None:
-            known = self._applied[key] = (base, self._apply(base, own, doubts))
+            known = self._applied[key] = (base, self._apply(base, own, doubts, is_late=is_late))
         return known[1]
 
-    def _apply(self, base: Contents, own: CommitReads, doubts: frozenset[Doubt]) -> Contents:
+    def _apply(self, base: Contents, own: CommitReads, doubts: frozenset[Doubt], *, is_late: bool) -> Contents:
         if own.write.restarts:
             base = NOTHING_CONTAINED
         if not own.reads and not own.doubts and not doubts and not _replaces_part(own, base):
@@ -53,7 +56,7 @@ class StateFolder:
                 found |= itself.doubts
                 is_part_replaced |= itself.is_part_replaced or own.write.restarts
             else:
-                is_grown &= self._add(states, read, added)
+                is_grown &= self._add(states, read, added, is_late=is_late and not own.write.restarts)
         more = added if is_grown else None
         return Contents(own.table, states, found, is_part_replaced=is_part_replaced, base=base, added=more)
 
@@ -66,16 +69,19 @@ class StateFolder:
             found = self.apply(found, each)
         return Contents(found.reader, found.states, found.doubts | read.state.behind.doubts)
 
-    def _add(self, states: dict[StateKey, SourceState], read: OwnRead, added: list[SourceState]) -> bool:
+    def _add(
+        self, states: dict[StateKey, SourceState], read: OwnRead, added: list[SourceState], *, is_late: bool
+    ) -> bool:
         """Add a read: to the chain that it goes on, or as a state by itself. Return whether all states stay that there
         were before."""
         state, is_grown = read.state, True
         if state.is_chain:
             before = self._chain_of(states.values(), read)
             behind = NOTHING_CONTAINED if before is None else before.behind
-            state = state._replace(behind=self._advance(behind, read))
+            is_behind_late = read.start is not None and (before is None or before.since is not None)
+            state = state._replace(behind=self._advance(behind, read, is_late=is_behind_late))
             if before is not None:
-                if not before.is_repeated:
+                if not before.is_repeated and (before.is_chain or not is_late):
                     del states[before.key]
                     is_grown = False
                 state = self._join(before, state)
@@ -88,10 +94,10 @@ class StateFolder:
             is_grown = False
         return is_grown
 
-    def _advance(self, behind: Contents, read: OwnRead) -> Contents:
+    def _advance(self, behind: Contents, read: OwnRead, *, is_late: bool) -> Contents:
         """Return what is contained in a source after changes of it were read."""
         for each in read.commits:
-            behind = self.apply(behind, each)
+            behind = self.apply(behind, each, is_late=is_late)
         missing = read.state.behind.doubts - behind.doubts
         if not missing:
             return behind
