@@ -63,9 +63,29 @@ def load(group: str, name: str) -> Any:
     """What this name stands for in that group of entry points. A PluginError says what is wrong with it."""
     if ":" in name:
         return _by_path(name)
-    points = [point for point in _points(group) if point.name == name]
+    return _load_point(group, name, _points(group))
+
+
+def load_all(group: str) -> dict[str, Any]:
+    """What each name of a group stands for, or the PluginError that says what is wrong with it.
+
+    All metadata on the path is read once, which takes tens of milliseconds where much is installed.
+    """
+    points = _points(group)
+    return {name: _load_or_error(group, name, points) for name in sorted({point.name for point in points})}
+
+
+def _load_or_error(group: str, name: str, installed: list[EntryPoint]) -> Any:
+    try:
+        return _load_point(group, name, installed)
+    except PluginError as e:
+        return e
+
+
+def _load_point(group: str, name: str, installed: list[EntryPoint]) -> Any:
+    points = [point for point in installed if point.name == name]
     if not points:
-        raise PluginError(unknown(f"plug-in of {group} called", name, names(group)))
+        raise PluginError(unknown(f"plug-in of {group} called", name, sorted({point.name for point in installed})))
     if len(points) > 1:
         raise PluginError(_ambiguous(group, name, points))
     try:

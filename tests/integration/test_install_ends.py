@@ -258,14 +258,10 @@ def test_nothing_that_hangs_is_waited_for(impatient: Place) -> None:
 
 @pytest.mark.long
 def test_a_start_that_hangs_is_not_waited_for(impatient: Place) -> None:
-    quick = (
-        "from headwater.listeners.installation import installation\n"
-        "installation.Installation.start.__defaults__ = (0.5,)\n"
-    )
+    impatient.configure({"spark.headwater.capture.wait": "500ms"})
     hangs = HANGING.replace("def start(self): pass", "def start(self): threading.Event().wait()")
     job = (
         hangs
-        + quick
         + SESSION
         + "print(spark.range(3).count())\nb = time.monotonic(); spark.stop()\nprint(time.monotonic() - b)"
     )
@@ -278,10 +274,10 @@ def test_a_start_that_hangs_is_not_waited_for(impatient: Place) -> None:
 
 def test_what_came_before_a_late_start_is_a_gap(place: Place) -> None:
     """A driver on a busy machine wasn't waited for, and the job's first write was nowhere, not even among the Gaps."""
+    place.configure({"spark.headwater.capture.wait": "100ms"})
     late = (
         "import threading\n"
-        "from headwater.listeners.installation import InstallationFactories, contexts, installation\n"
-        "installation.Installation.start.__defaults__ = (0.1,)\n"
+        "from headwater.listeners.installation import InstallationFactories, contexts\n"
         "go, factories = threading.Event(), contexts.factories\n"
         "def make(*parts):\n    go.wait()\n    return factories.make_capture(*parts)\n"
         "contexts.factories = InstallationFactories(factories.open_bus, make)\n"

@@ -73,6 +73,7 @@ class Pipeline:
             "spark.headwater.kafka.bootstrap.servers": kafka.address,
             "spark.headwater.kafka.topic": topic,
             "spark.headwater.job.heartbeat": "1 h",
+            "spark.headwater.capture.wait": f"{SECONDS} s",
             "spark.headwater.spool.dir": str(place / "spool"),
         }
         self._conf = [f"--conf={key}={value}" for key, value in conf.items()]

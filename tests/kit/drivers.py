@@ -18,11 +18,11 @@ SECONDS = 250
 PATIENCE = 60.0
 PATIENT = """
 from headwater.listeners.installation import contexts, installation
-installation.Installation.start.__defaults__ = installation.Installation.end.__defaults__ = ({patience},)
+installation.Installation.end.__defaults__ = ({patience},)
 contexts.STOP_SECONDS = {patience}
 """
-"""For each Python of a driver. A job waits for headwater 10 s at its start and 2 s at its end, and goes on then without
-it; a machine on which much else goes on can take longer, and what is reported, not how soon, is what is tested here."""
+"""For each Python of a driver. A job waits for headwater 2 s at its end, and goes on then without it; a machine on
+which much else goes on can take longer, and what is reported, not how soon, is what is tested here."""
 SEEN = '''
 class Seen:
     """Writes each event as a line of JSON, at once."""
@@ -100,6 +100,7 @@ class Place:
                 "spark.headwater.listeners": "seen:SeenFactory",
                 "spark.headwater.seen.path": str(self.reported),
                 "spark.headwater.spool.dir": str(folder / "spool"),
+                **({} if patience is None else {"spark.headwater.capture.wait": f"{patience:g} s"}),
             }
         )
         known = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}

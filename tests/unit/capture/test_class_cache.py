@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.listeners.capture.class_cache import ClassCache, key_of
+from headwater.listeners.capture.class_cache import ClassCache, count_class_files, key_of
 
 CLASSES = {"headwater/capture/Json.class": b"\xca\xfe", "headwater/capture/RddJobs$1.class": b"\xba\xbe"}
 
@@ -96,3 +96,14 @@ def test_a_key_is_of_sources_java_and_jars(tmp_path: Path) -> None:
     assert first not in others
     assert len(others) == 4
     assert key_of(sources, "17", [jar.as_uri()]) != by_url
+
+
+def test_a_directory_that_others_can_write_is_not_counted_and_says_why(tmp_path: Path) -> None:
+    """What `headwater doctor` says of it: a driver would compile at each start, in silence."""
+    directory = tmp_path / "classes"
+    assert count_class_files(directory) == 0
+    ClassCache(directory, "key").add({"A.class": b"code"})
+    assert count_class_files(directory) == 1
+    directory.chmod(0o777)
+    with pytest.raises(PermissionError, match="others can read or write"):
+        count_class_files(directory)

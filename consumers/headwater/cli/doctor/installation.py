@@ -15,6 +15,7 @@ from typing import Final
 
 from headwater.cli.doctor.class_files import Jars
 from headwater.cli.doctor.format_jars import check_format_jars
+from headwater.listeners.capture.class_cache import class_directory, count_class_files
 from headwater.listeners.capture.formats import installed, java_parts
 from headwater.listeners.capture.reflection import ReflectedMember, lazy_name, read_reflection
 from headwater.listeners.spark_versions import untested
@@ -31,6 +32,7 @@ def check_installation(conf: Mapping[str, str]) -> Iterator[CheckResult]:
     place = f"for {sys.executable} ({sys.version.split()[0]})"
     yield CheckResult.ok("headwater", f"{own_version() or 'of a version that is not known'}, {place}")
     yield _hook()
+    yield _class_files()
     yield _pyspark()
     yield from _format_jars(conf)
     yield from _reflection()
@@ -55,6 +57,18 @@ def _hook() -> CheckResult:
         words = "headwater is imported from a zip, so drivers don't find it by their configuration alone"
         return CheckResult.warning("hook", words, f"call headwater.listeners.install(spark) in the job; or {advice}")
     return CheckResult.error("hook", words, advice)
+
+
+def _class_files() -> CheckResult:
+    """Whether a driver finds class files of an earlier one: else its start takes seconds of the processor more."""
+    directory = class_directory()
+    try:
+        count = count_class_files(directory)
+    except OSError as e:
+        words = f"compiled classes can't be kept, so each driver compiles at its start: {e}"
+        return CheckResult.warning("class files", words, "set HEADWATER_CACHE to a directory of your own that stays")
+    words = f"those for {count} sets of jars are in {directory}" if count else f"the first driver fills {directory}"
+    return CheckResult.ok("class files", words)
 
 
 def _formats() -> Iterator[CheckResult]:

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from headwater.listeners.settings import cache_directory
+
 _LOG = logging.getLogger(__name__)
 _LIST: Final = "classes.json"
 _NEW: Final = ".new-"
@@ -88,6 +90,19 @@ def _write(directory: Path, classes: Mapping[str, bytes]) -> None:
         (directory / name).write_bytes(content)
     hashes = {name: _hash_of(content) for name, content in sorted(classes.items())}
     (directory / _LIST).write_text(json.dumps(hashes), "utf-8")
+
+
+def class_directory() -> Path:
+    """Where the class files of this user's drivers are."""
+    return cache_directory().expanduser() / "class-files"
+
+
+def count_class_files(directory: Path) -> int:
+    """For how many sets of jars there are class files; an OSError says why there can't be any."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _is_ours(directory):
+        raise PermissionError(f"others can read or write {directory}, or it is somebody else's")
+    return sum(1 for each in directory.iterdir() if not each.name.startswith(_NEW))
 
 
 def key_of(sources: Mapping[str, bytes], java: str, class_path: Iterable[str]) -> str:

@@ -17,10 +17,9 @@ from typing import Any, Final
 
 from headwater.errors import HeadwaterError
 from headwater.events.redaction import READ
-from headwater.listeners.capture.class_cache import ClassCache, key_of
+from headwater.listeners.capture.class_cache import ClassCache, class_directory, key_of
 from headwater.listeners.capture.formats import java_parts
 from headwater.listeners.capture.formats.plugin import JavaPart
-from headwater.listeners.settings import cache_directory
 
 _LOG = logging.getLogger(__name__)
 _PACKAGE: Final = "headwater.capture"
@@ -71,16 +70,16 @@ class JavaClasses:
         self._kept: set[str] = set()
         """Those of them that are on disk."""
         moved = {old: new for old, new in MOVED.items() if not self._has(old) and self._has(new)}
+        left_out = {f"{name}.java" for name in self.left_out()}
         self._sources = {
-            name: rename_classes(text, moved)
-            for name, text in read_sources().items()
-            if name.removesuffix(".java") not in self.left_out()
+            name: rename_classes(text, moved) for name, text in read_sources().items() if name not in left_out
         }
+        self._present = [part for part in java_parts() if self._has(part.probe)]
         self._loader = self._shared_loader()
 
     def present(self) -> list[JavaPart]:
         """The parts whose library this driver has on its class path."""
-        return [part for part in java_parts() if self._has(part.probe)]
+        return self._present
 
     def sources(self) -> Mapping[str, bytes]:
         """The Java sources by file name, as this driver compiles them."""
@@ -184,7 +183,7 @@ class JavaClasses:
         """A loader that takes class files of an earlier driver's, and keeps what it has to compile in memory."""
         janino, resources = self._jvm.org.codehaus.janino, self._jvm.org.codehaus.commons.compiler.util.resource
         try:
-            self._cache = ClassCache(cache_directory().expanduser() / "class-files", self._cache_key())
+            self._cache = ClassCache(class_directory(), self._cache_key())
             self._compiled = self._jvm.java.util.concurrent.ConcurrentHashMap()
             for name, content in (self._cache.find() or {}).items():
                 self._compiled.put(name, content)

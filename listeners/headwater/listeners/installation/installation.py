@@ -22,8 +22,6 @@ from headwater.listeners.settings import Settings, read_settings
 from headwater.spi import Application
 
 _LOG = logging.getLogger(__name__)
-START_SECONDS: Final = 10.0
-"""A start that takes longer, on a disk that doesn't answer say, goes on without anybody waiting for it."""
 STOP_SECONDS: Final = 2.0
 """So long at most, in total, somebody waits for an end."""
 _RESERVE: Final = 0.1
@@ -83,13 +81,13 @@ class Installation:
 
         uninstall(self.context)
 
-    def start(self, timeout: float = START_SECONDS) -> None:
-        """In a thread of its own, so that nothing that hangs can hold up the job."""
+    def start(self) -> None:
+        """In a thread of its own, so that nothing that hangs can hold up the job for longer than `capture.wait`."""
         began = datetime.now(timezone.utc)
+        timeout = read_settings(dict(self.context._conf.getAll()))[0].capture_wait
         if not self._worker.call(self._start, timeout):
-            _LOG.warning(
-                "headwater isn't ready after %g s: the job goes on, and what it does until then isn't recorded", timeout
-            )
+            words = "the job goes on, and what it does until then isn't recorded"
+            _LOG.warning("headwater isn't ready after %g s: %s (spark.headwater.capture.wait)", timeout, words)
             self._worker.submit(lambda: self._report_late_start(began))
         elif self._tracker is not None:
             blocks.restart_open_blocks(self._tracker)

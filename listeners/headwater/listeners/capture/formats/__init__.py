@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 from headwater import plugins as entry_points
 from headwater.errors import PluginError
@@ -61,7 +61,7 @@ class InstalledFormats:
 @cache
 def installed() -> InstalledFormats:
     """Loaded when first asked: plug-ins name types of the modules that ask. One that is broken is left out."""
-    loaded = [_load(name) for name in entry_points.names(GROUP)]
+    loaded = [_check(name, found) for name, found in entry_points.load_all(GROUP).items()]
     sound = sorted(
         (each for each in loaded if isinstance(each, FormatPlugin)), key=lambda each: (each.order, each.name)
     )
@@ -106,11 +106,9 @@ def catalog_of(
     return identify_catalog(name, class_name, options, environment, next(readers, None))
 
 
-def _load(name: str) -> FormatPlugin | BrokenFormat:
-    try:
-        found = entry_points.load(GROUP, name)
-    except PluginError as e:
-        return BrokenFormat(name, str(e))
+def _check(name: str, found: Any) -> FormatPlugin | BrokenFormat:
+    if isinstance(found, PluginError):
+        return BrokenFormat(name, str(found))
     if not isinstance(found, FormatPlugin):
         return BrokenFormat(name, f"it is a {type(found).__name__}: let the entry point of {GROUP} name a FormatPlugin")
     if not (found.packages or found.is_last):
