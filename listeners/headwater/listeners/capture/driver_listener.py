@@ -69,6 +69,7 @@ class DriverListener:
         )
         self._listener.ignore(self._java.list(sorted(ignored)))
         self._listener.addLibraries(self._java.list([name for each in plugins() for name in each.packages]))
+        self._listener.setTableLogs(self._java.list([each.log_directory for each in plugins() if each.log_directory]))
 
     def start(self) -> None:
         self._java.call_with_context("CommitRecorder", "attach", self._spark)

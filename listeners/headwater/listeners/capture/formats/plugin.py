@@ -98,6 +98,8 @@ class FormatPlugin:
     """Those of the classes that do nothing to a named table without Spark's own catalog doing it."""
     procedure_catalogs: frozenset[str] = frozenset()
     """Classes of catalogs that only procedures read and write through."""
+    log_directory: str | None = None
+    """The directory in a table's that its log is in: a scan by an RDD below a directory with one reads that table."""
     providers: frozenset[str] = frozenset()
     """Names by which tables are made USING the format, in lower case."""
     external_rows: ExternalRows | None = None

@@ -34,7 +34,7 @@ final class RddSources {
     private static final int MOST_FILES = 100000;
     private static final String ASKED = "mapreduce.input.fileinputformat.inputdir";
     /** Whose files are a table's of some version, though a scan shows nothing but the files. */
-    private static final String[] LOGS = {"_delta_log", ".hoodie"};
+    private static volatile List logs = new ArrayList();
     private static final int LEVELS = 5;
     private final LinkedHashSet paths = new LinkedHashSet();
     /** By the directory of a scan: the file, or the directory itself where several files are in it. */
@@ -43,6 +43,9 @@ final class RddSources {
     private boolean isWhole = true;
 
     private RddSources() { }
+
+    /** Names of directories in which the formats of this driver keep the log of a table, beside its files. */
+    static void setTableLogs(List names) { logs = new ArrayList(names); }
 
     static RddSources of(RDD rdd) {
         RddSources sources = new RddSources();
@@ -190,9 +193,10 @@ final class RddSources {
     private boolean isOfTable(Path directory) {
         try {
             FileSystem system = directory.getFileSystem(configuration);
+            List known = logs;
             Path at = directory;
             for (int level = 0; at != null && level < LEVELS; level++, at = at.getParent())
-                for (int i = 0; i < LOGS.length; i++) if (system.exists(new Path(at, LOGS[i]))) return true;
+                for (int i = 0; i < known.size(); i++) if (system.exists(new Path(at, (String) known.get(i)))) return true;
             return false;
         } catch (Throwable e) {
             CaughtErrors.log("RddSources.isOfTable", e);

@@ -79,6 +79,8 @@ public final class SqlExecutionListener extends SparkListener {
 
     public void addLibraries(List packages) { jobs.addLibraries(packages); }
 
+    public void setTableLogs(List directories) { RddSources.setTableLogs(directories); }
+
     public void start() {
         reader = new Thread(null, new Runnable() { public void run() { readLoop(); } }, "headwater-reader", 256L << 20);
         reader.setDaemon(true);

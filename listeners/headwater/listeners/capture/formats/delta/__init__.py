@@ -117,6 +117,7 @@ PLUGIN: Final = FormatPlugin(
         extractor="DeltaExtractor",
         hooks=("DeltaHook",),
     ),
+    log_directory="_delta_log",
     commands=COMMANDS,
     row_changes={
         "DeleteCommand": update_changes("target"),

@@ -101,6 +101,7 @@ PLUGIN: Final = FormatPlugin(
         extractor="HudiExtractor",
         hooks=("HudiHook",),
     ),
+    log_directory=".hoodie",
     commands=COMMANDS,
     row_changes={
         "DeleteHoodieTableCommand": delete_by_query("query"),
