@@ -86,8 +86,12 @@ class Installation:
         began = datetime.now(timezone.utc)
         timeout = read_settings(dict(self.context._conf.getAll()))[0].capture_wait
         if not self._worker.call(self._start, timeout):
-            words = "the job goes on, and what it does until then isn't recorded"
-            _LOG.warning("headwater isn't ready after %g s: %s (spark.headwater.capture.wait)", timeout, words)
+            words = "what it does until then isn't recorded"
+            _LOG.warning(
+                "headwater isn't ready after %g s: the job goes on, and %s (spark.headwater.capture.wait)",
+                timeout,
+                words,
+            )
             self._worker.submit(lambda: self._report_late_start(began))
         elif self._tracker is not None:
             blocks.restart_open_blocks(self._tracker)
