@@ -7,11 +7,16 @@ alone, or is older than a group, as in an editable install, they are found by th
 from __future__ import annotations
 
 import inspect
+import json
+import shlex
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points, version
 from types import ModuleType
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 from headwater.config import unknown
 from headwater.errors import PluginError, advise_import
@@ -57,6 +62,22 @@ def own_version() -> str | None:
         return version(_OWN)
     except PackageNotFoundError:
         return None
+
+
+def extra_command(extra: str) -> str:
+    """Return the command that installs an extra: from where headwater itself came, since it may be on no index.
+
+    pip writes down where that was, unless it was an index (direct_url.json of the Python packaging specifications).
+    """
+    wanted = f"{_OWN}[{extra}]"
+    with suppress(PackageNotFoundError, ValueError, KeyError, TypeError):
+        source = json.loads(distribution(_OWN).read_text("direct_url.json") or "{}")
+        place, kind = urlsplit(source["url"]), source.get("vcs_info", {}).get("vcs")
+        if place.scheme == "file" and kind is None:
+            wanted = f"{unquote(place.path)}[{extra}]"
+        else:
+            wanted = f"{wanted} @ {f'{kind}+' if kind else ''}{source['url']}"
+    return f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(wanted)}"
 
 
 def load(group: str, name: str) -> Any:

@@ -246,6 +246,6 @@ def test_without_alembic_the_extra_is_named(
 ) -> None:
     open_store(place).close()
     monkeypatch.setattr(migration, "find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'headwater\[store\]'"):
+    with pytest.raises(ConfigurationError, match=r"-m pip install .*\[store\]"):
         open_store(place, history=later)
     open_store(place).close()

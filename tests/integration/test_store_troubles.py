@@ -68,7 +68,7 @@ def test_a_driver_that_is_not_known(url: URL) -> None:
 def test_a_client_that_is_not_installed(url: URL, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "find_spec", lambda _: None)
     extra = "postgres" if url.drivername.startswith("postgresql") else "mysql"
-    error_text(url, ConfigurationError, rf"pip install 'headwater\[{extra}\]'")
+    error_text(url, ConfigurationError, rf"-m pip install .*\[{extra}\]")
 
 
 def test_a_wrong_password(url: URL) -> None:

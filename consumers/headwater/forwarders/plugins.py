@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import Any, cast
 
 from headwater.errors import HeadwaterError, PluginError, advise_import
 from headwater.forwarders.api import GROUP, Forwarder, ForwarderContext
-from headwater.plugins import OWN_PLUGINS, load
+from headwater.plugins import OWN_PLUGINS, extra_command, load
 
 _ADVICE = "write async def handle(self, batch)"
 
@@ -42,10 +41,7 @@ def _advise_extra(type_name: str, error: PluginError) -> str:
     cause = error.__cause__
     if type_name not in OWN_PLUGINS[GROUP] or not isinstance(cause, ImportError) or not advise_import(cause):
         return ""
-    return (
-        f"the forwarder {type_name} needs packages that aren't installed ({cause.name}): "
-        f"{sys.executable} -m pip install 'headwater[{type_name}]'"
-    )
+    return f"the forwarder {type_name} needs packages that aren't installed ({cause.name}): {extra_command(type_name)}"
 
 
 def check_forwarder(forwarder: object) -> Forwarder:

@@ -9,6 +9,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from headwater.local.errors import AddressError, MissingRequirementError
+from headwater.plugins import extra_command
 
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\],]+):(?P<port>\d{1,5})")
 
@@ -60,7 +61,7 @@ def query_fault(url: str, query: str = "SELECT 1", expected: object = 1) -> str 
         engine = create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 2})
     except ModuleNotFoundError as error:
         raise MissingRequirementError(
-            f"the driver {error.name} isn't installed: pip install 'headwater[postgres]' or 'headwater[mysql]'"
+            f"the driver {error.name} isn't installed: {extra_command('postgres')}, or with mysql for postgres"
         ) from error
     except ArgumentError as error:
         return str(error)

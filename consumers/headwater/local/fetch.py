@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from headwater.local.errors import FetchError, MissingRequirementError
 from headwater.local.java import JavaRuntime, java
 from headwater.local.trust import trust_options
+from headwater.plugins import extra_command
 
 _TIMEOUT_SECONDS = 900.0
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -81,7 +82,7 @@ def fetcher(environ: Mapping[str, str] = os.environ) -> Fetcher:
     if jar is not None:
         return Ivy(jar)
     raise MissingRequirementError(
-        "neither Maven nor pyspark (which carries Ivy) is here to fetch a server with: pip install 'headwater[local]'"
+        f"neither Maven nor pyspark (which carries Ivy) is here to fetch a server with: {extra_command('local')}"
     )
 
 

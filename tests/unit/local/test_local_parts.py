@@ -118,7 +118,7 @@ def test_without_maven_the_ivy_of_pyspark_is_taken() -> None:
 
 def test_with_neither_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "find_spec", lambda _: None)
-    with pytest.raises(MissingRequirementError, match=r"neither Maven nor pyspark.*pip install 'headwater\[local\]'"):
+    with pytest.raises(MissingRequirementError, match=r"neither Maven nor pyspark.*-m pip install .*\[local\]"):
         fetcher({"PATH": ""})
 
 

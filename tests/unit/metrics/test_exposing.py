@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from headwater.errors import ConfigurationError
 from headwater.listeners.bus import Bus
 from headwater.listeners.metrics import exporter
+from headwater.plugins import extra_command
 from headwater.spi.factories import check_name
 from headwater.testing.examples import DRAFTS
 from tests.kit.waiting import until
@@ -138,7 +139,7 @@ def test_without_the_library_it_says_what_to_install(
 
     monkeypatch.setattr(builtins, "__import__", without)
     with bus_of(tmp_path, TAKING, {**SERVED, "metrics.file": str(tmp_path / "x.prom")}) as bus:
-        until(lambda: "pip install 'headwater[metrics]'" in caplog.text)
+        until(lambda: extra_command("metrics") in caplog.text)
         emitted = emit_all(bus, DRAFTS)
         assert emitted
         assert bus.stop(60)

@@ -32,7 +32,7 @@ except spark.MissingSparkError as e:
 @pytest.mark.slow
 def test_without_pyspark_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_PYSPARK], capture_output=True, text=True, check=True)
-    assert "pip install 'headwater[spark]'" in done.stdout
+    assert "[spark]" in done.stdout
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -133,3 +134,30 @@ def test_install_says_what_is_to_be_installed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(importlib, "import_module", broken)
     with pytest.raises(ImportError, match=r"headwater\.listeners\.install isn't there: .*pip install pydantic"):
         headwater.listeners.__getattr__("install")
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        (None, "'headwater[lake]'"),
+        ('{"url": "file:///a%20b/checkout", "dir_info": {"editable": true}}', "'/a b/checkout[lake]'"),
+        ('{"url": "file:///w/headwater-1-py3-none-any.whl"}', "'/w/headwater-1-py3-none-any.whl[lake]'"),
+        (
+            '{"url": "https://h/headwater-1-py3-none-any.whl"}',
+            "'headwater[lake] @ https://h/headwater-1-py3-none-any.whl'",
+        ),
+        ('{"url": "https://h/r", "vcs_info": {"vcs": "git"}}', "'headwater[lake] @ git+https://h/r'"),
+        ("no JSON", "'headwater[lake]'"),
+    ],
+)
+def test_an_extra_comes_from_where_headwater_came(
+    written: str | None, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No index has to know headwater: the command that an error names must work as it stands."""
+
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            return written if name == "direct_url.json" else None
+
+    monkeypatch.setattr(plugins, "distribution", lambda _: Installed())
+    assert plugins.extra_command("lake") == f"{shlex.quote(sys.executable)} -m pip install {wanted}"

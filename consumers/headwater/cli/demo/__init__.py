@@ -30,7 +30,7 @@ def _flags(parser: Flags) -> None:
 @command(
     """Run plain PySpark jobs on a small warehouse of Iceberg tables, and show what is known of them afterwards.
 
-Nothing is needed but pyspark and a Java (pip install 'headwater[demo]'): events go into a local log, and from there
+Nothing is needed but pyspark and a Java (headwater's extra demo): events go into a local log, and from there
 into a SQLite store. The scripts, their logs and the store stay where they are, to be looked at.""",
     "headwater demo",
     "headwater demo --keep warehouse",

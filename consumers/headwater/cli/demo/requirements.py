@@ -13,6 +13,7 @@ from headwater.local import JavaRuntime, MissingRequirementError, java
 from headwater.local.errors import FetchError
 from headwater.local.iceberg import iceberg_runtime
 from headwater.local.java_for_spark import java_home_for_spark
+from headwater.plugins import extra_command
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ def _spark() -> tuple[Path, str]:
         found = None
     if spec is None or not spec.submodule_search_locations or found is None:
         raise MissingRequirementError(
-            "the demo runs Spark, and pyspark isn't installed here: pip install 'headwater[demo]', in a checkout "
-            "pip install '.[demo]' or `make demo`"
+            f"the demo runs Spark, and pyspark isn't installed here: {extra_command('demo')}, "
+            "or `make demo` in a checkout"
         )
     return Path(next(iter(spec.submodule_search_locations))), found
 

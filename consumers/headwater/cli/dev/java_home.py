@@ -10,6 +10,7 @@ from headwater.cli.exits import Exit
 from headwater.cli.output import CommandOutput
 from headwater.local import MissingRequirementError, java
 from headwater.local.java_for_spark import java_home_for_spark
+from headwater.plugins import extra_command
 
 
 @command(
@@ -23,7 +24,7 @@ def java_home(_: Namespace, output: CommandOutput) -> int:
     try:
         spark = version("pyspark")
     except PackageNotFoundError:
-        raise MissingRequirementError("pyspark isn't installed here: pip install 'headwater[spark]'") from None
+        raise MissingRequirementError(f"pyspark isn't installed here: {extra_command('spark')}") from None
     home = str(java_home_for_spark(java(), spark))
     output.outcome(home, {"java_home": home, "spark": spark})
     return Exit.DONE

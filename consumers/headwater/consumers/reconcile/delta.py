@@ -16,6 +16,7 @@ from headwater.events.commit_words import delta_commit_kind
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.names import Generation
 from headwater.events.scalars import Format
+from headwater.plugins import extra_command
 
 _LOG: Final = "_delta_log"
 _VERSION: Final = re.compile(r"(\d{20})\.json")
@@ -71,7 +72,7 @@ def _id_in_checkpoint(content: bytes, kind: str, name: str) -> str | None:
     try:
         from pyarrow import parquet  # noqa: PLC0415 - an extra
     except ImportError:
-        message = "only a checkpoint has this table's id: `pip install headwater[reconcile]` brings what reads it"
+        message = f"only a checkpoint has this table's id; what reads it comes with {extra_command('reconcile')}"
         raise ConfigurationError(message) from None
     column = parquet.read_table(io.BytesIO(content), columns=["metaData"])["metaData"].to_pylist()
     return next((each["id"] for each in column if each and each.get("id")), None)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from headwater.consumers.reconcile.model import TableLogError
 from headwater.errors import ConfigurationError
+from headwater.plugins import extra_command
 
 _GZIP: Final = b"\x1f\x8b"
 
@@ -109,7 +110,7 @@ def open_files(location: str) -> LogFiles:
     try:
         from pyarrow.fs import FileSystem  # noqa: PLC0415 - an extra
     except ImportError:
-        message = f"{location} isn't on this machine: `pip install headwater[reconcile]` brings what reads it"
+        message = f"{location} isn't on this machine; what reads it comes with {extra_command('reconcile')}"
         raise ConfigurationError(message) from None
     try:
         filesystem, root = FileSystem.from_uri(_for_arrow(location))

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from headwater.consumers.reconcile.files import LogFiles, read_json
 from headwater.consumers.reconcile.model import TableLogError
 from headwater.errors import ConfigurationError
+from headwater.plugins import extra_command
 
 _HISTORY: Final = ".hoodie/timeline/history"
 _MANIFEST: Final = re.compile(r"manifest_(\d+)")
@@ -73,8 +74,8 @@ def _instants(content: bytes) -> list[ArchivedInstant]:
     try:
         from pyarrow import parquet  # noqa: PLC0415 - an extra
     except ImportError:
-        message = (
-            "this table's older commits are in Hudi's archive: `pip install headwater[reconcile]` brings what reads it"
+        message = "this table's older commits are in Hudi's archive; what reads it comes with " + extra_command(
+            "reconcile"
         )
         raise ConfigurationError(message) from None
     rows: list[dict[str, Any]] = parquet.read_table(io.BytesIO(content), columns=list(_COLUMNS)).to_pylist()

@@ -13,6 +13,7 @@ from headwater.errors import ConfigurationError
 from headwater.events.identity.hosts import is_loopback, normal_host
 from headwater.events.identity.paths import location_of
 from headwater.events.names import DatasetId, TableName
+from headwater.plugins import extra_command
 
 _READERS: Final[tuple[Callable[[LogFiles], TableLog | None], ...]] = (
     iceberg.read_log,
@@ -71,7 +72,7 @@ def _from_catalog(location: str, name: TableName, properties: Mapping[str, str],
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415 - an extra
         from pyiceberg.exceptions import NoSuchTableError  # noqa: PLC0415
     except ImportError:
-        message = "to ask an Iceberg catalog, install pyiceberg: `pip install headwater[reconcile-iceberg]`"
+        message = f"to ask an Iceberg catalog, install pyiceberg: {extra_command('reconcile-iceberg')}"
         raise ConfigurationError(message) from None
     try:
         table: Any = load_catalog(name.catalog, **properties).load_table((*name.database.split("."), name.table))

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.errors import PluginError
+from headwater.plugins import extra_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ def functions() -> Any:
     except ImportError as e:
         raise MissingSparkError(
             "reading events with Spark needs pyspark, which isn't installed here: use the interpreter of the cluster, "
-            "or pip install 'headwater[spark]'"
+            f"or {extra_command('spark')}"
         ) from e
 
 

@@ -20,6 +20,7 @@ from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreSchemaError
 from headwater.lineage.store.opening import Store
 from headwater.lineage.store.options import StoreAddress
+from headwater.plugins import extra_command
 
 if TYPE_CHECKING:
     import duckdb
@@ -58,7 +59,7 @@ def open_lake(address: LakeAddress, properties: Mapping[str, str] | None = None)
         )
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise ConfigurationError(f"to read a lake store, {missing[0]} is missing: pip install 'headwater[lake]'")
+        raise ConfigurationError(f"to read a lake store, {missing[0]} is missing: {extra_command('lake')}")
     from headwater.lineage.lake.dialect import duckdb_engine  # noqa: PLC0415 - DuckDB is an extra
 
     catalog = _Catalog(address, properties or {})

@@ -21,6 +21,7 @@ from headwater.lineage.questions.lineage_answers import (
 from headwater.lineage.questions.tables import VIEW, TableEdge
 from headwater.lineage.questions.traversal.context import Basis
 from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
+from headwater.plugins import extra_command
 
 Id = Hashable
 ROWS: Final = "which rows there are"
@@ -273,7 +274,7 @@ def as_graph(answer: LineageAnswer[Any]) -> MultiDiGraph[Any]:
     try:
         import networkx as nx  # noqa: PLC0415 - an extra
     except ImportError:
-        raise PluginError("networkx isn't installed: pip install 'headwater[graph]'") from None
+        raise PluginError(f"networkx isn't installed: {extra_command('graph')}") from None
     picture = build_graph(answer)
     graph: MultiDiGraph[Any] = nx.MultiDiGraph(of=answer.of, direction=answer.direction)
     for identity, node in picture.nodes.items():

@@ -12,6 +12,7 @@ from headwater.lineage.sql.errors import StoreSchemaError
 from headwater.lineage.sql.locking import exclusive_transaction
 from headwater.lineage.store.migrations import MigrationHistory
 from headwater.lineage.store.schema_version import VERSION, SchemaState, inspect_schema, read_version
+from headwater.plugins import extra_command
 
 if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
@@ -21,7 +22,7 @@ def migrate(engine: Engine, history: MigrationHistory, *, to: str | None = None)
     """Run the scripts and return the versions reached. PostgreSQL and SQLite run all of them or none. MySQL keeps
     completed steps; starting again does the rest."""
     if find_spec("alembic") is None:
-        raise ConfigurationError("an older store is brought to this version by Alembic: pip install 'headwater[store]'")
+        raise ConfigurationError(f"an older store is brought to this version by Alembic: {extra_command('store')}")
     with exclusive_transaction(engine) as connection:
         found = inspect_schema(connection, history)
         _refuse_going_back(found.version, to, history)

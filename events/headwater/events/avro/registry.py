@@ -16,6 +16,7 @@ from headwater.events.avro.framing import Framed, SingleObject
 from headwater.events.avro.schema import NAMESPACE
 from headwater.events.avro.schema_cache import SchemaCache, WriterSchema, fingerprint_of
 from headwater.events.errors import DecodeError, Problem
+from headwater.plugins import extra_command
 
 _MAGIC: Final = b"\x00"
 _HEADER_BYTES: Final = 5
@@ -115,7 +116,7 @@ class HttpRegistry:
         try:
             from confluent_kafka import schema_registry  # noqa: PLC0415 - an extra
         except ImportError as e:
-            raise ConfigurationError("schema.registry.url needs the extra: pip install 'headwater[registry]'") from e
+            raise ConfigurationError(f"schema.registry.url needs an extra: {extra_command('registry')}") from e
         self._library = schema_registry
         try:
             self._client = schema_registry.SchemaRegistryClient(dict(configuration))

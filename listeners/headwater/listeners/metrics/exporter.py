@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headwater.events.forks import reset_after_fork
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.listeners.threads import DaemonThread
-from headwater.plugins import own_version
+from headwater.plugins import extra_command, own_version
 from headwater.spi import Application
 
 if TYPE_CHECKING:  # the library is an extra, and takes a while to import
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the library is an extra, and takes a while to import
     from headwater.listeners.metrics.server import MetricsServer
 
 _LOG = logging.getLogger(__name__)
-_INSTALL_ADVICE: Final = "prometheus-client isn't installed: pip install 'headwater[metrics]'"
+_INSTALL_ADVICE: Final = f"prometheus-client isn't installed: {extra_command('metrics')}"
 _CONSEQUENCE: Final = "the job goes on without"
 
 

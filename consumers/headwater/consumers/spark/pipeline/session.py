@@ -18,6 +18,7 @@ from headwater.errors import ConfigurationError
 from headwater.events.redaction import redacted_excerpt
 from headwater.lineage.lake import LakeAddress
 from headwater.lineage.lake.formats import format_of
+from headwater.plugins import extra_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +45,7 @@ def pipeline_session(
     except ImportError as e:
         raise MissingSparkError(
             "a pipeline needs pyspark, which isn't installed here: use the interpreter of the cluster, or "
-            "pip install 'headwater[spark]'"
+            f"{extra_command('spark')}"
         ) from e
     submitted = _submitted(pyspark)
     version = str(pyspark.__version__)

@@ -17,6 +17,7 @@ from headwater.errors import ConfigurationError
 from headwater.lineage.store.engines import mysql, postgresql, sqlite
 from headwater.lineage.store.options import StoreAddress
 from headwater.lineage.store.urls import DatabaseKind
+from headwater.plugins import extra_command
 
 _KINDS: Final = {DatabaseKind.POSTGRESQL: postgresql, DatabaseKind.MYSQL: mysql, DatabaseKind.SQLITE: sqlite}
 _EXTRAS: Final = {DatabaseKind.POSTGRESQL: ("psycopg", "postgres"), DatabaseKind.MYSQL: ("pymysql", "mysql")}
@@ -55,5 +56,5 @@ def open_engine(target: StoreAddress, *, readonly: bool = False) -> Generator[En
 def _require_client(kind: DatabaseKind) -> None:
     package, extra = _EXTRAS.get(kind, ("sqlite3", ""))
     if find_spec(package) is None:
-        advice = f"pip install 'headwater[{extra}]'" if extra else "use a Python that was built with SQLite"
+        advice = extra_command(extra) if extra else "use a Python that was built with SQLite"
         raise ConfigurationError(f"for {kind.scheme} there is no Python package {package} here: {advice}")
