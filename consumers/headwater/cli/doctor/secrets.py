@@ -28,16 +28,13 @@ class SecretMasker:
         self._pattern = re.compile("|".join(map(_found_by, words))) if words else None
 
     def mask(self, finding: CheckResult) -> CheckResult:
-        """An advice is our own text: what looks like a secret there is a command that has to be readable."""
         return replace(
-            finding, step=self.text(finding.step), message=self.text(finding.message), advice=self._hide(finding.advice)
+            finding, step=self.text(finding.step), message=self.text(finding.message), advice=self.text(finding.advice)
         )
 
     def text(self, text: str) -> str:
-        return self._redactor.text(self._hide(text))
-
-    def _hide(self, text: str) -> str:
-        return self._pattern.sub(_HIDDEN, text) if self._pattern else text
+        hidden = self._pattern.sub(_HIDDEN, text) if self._pattern else text
+        return self._redactor.text(hidden)
 
 
 def _parts(redactor: Redactor, key: str, value: str) -> Iterator[str]:
