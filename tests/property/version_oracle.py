@@ -301,7 +301,7 @@ class History:
                 there = copies[path]
                 copies[path] = Copy((there.rows - (was.rows - each.rows)) | (each.rows - was.rows), there.lacking)
             elif was != each:
-                copies[path] = Copy(each.rows - was.rows, each.lacking)
+                copies[path] = Copy(each.rows - was.rows, each.lacking | was.rows)
         version = Version(table.next_number(), head.own | (held.own - (parent.own if parent else NO_ROWS)), copies)
         table.line.append(version)
         table.chains = {}
