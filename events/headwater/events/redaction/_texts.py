@@ -31,6 +31,8 @@ _NAME: Final = re.compile(r"[\w.-]{1,256}")
 _HARMLESS: Final = re.compile(
     r"b(?<!\w.)y-?pass|com(?<!\w...)pass|encompass|sur(?<!\w...)pass|trespass|tokeni[sz]|token recognition error"
     r"|oauth\.token, without producer|oauth\.token: [\w.]{1,99}:[\w.]{1,99}: there is no |sasl\.password right\Z"
+    # What brokers answer, as librdkafka says it.
+    r"|invalid username or password(?!\s*[:=]|\s*\((?!after )| is)|due to invalid credentials(?!\s*[:=(])"
     r"|delegation token\b|jsontoken|start_object token|start_array token|end_object token|end_array token"
     r"|extra input '[a-z_<>]{1,32}'|mismatched input '[a-z_<>]{1,32}'|missing '[a-z_]{1,32}'|at or near '[a-z_]{1,32}'"
     r"|unexpected token '[^\w\s]{1,3}'|unexpected_token\]|wrong_num_token\]|aes_key_length\]"
@@ -38,7 +40,7 @@ _HARMLESS: Final = re.compile(
     r"|abfs(?<!\w....)s?://[\w.-]+@|wasb(?<!\w....)s?://[\w.-]+@|adl(?<!\w...)://[\w.-]+@|oci(?<!\w...)://[\w.-]+@"
     r"|/0x[0-9a-f]+@[0-9a-f]"
 )
-_HARMLESS_HINTS: Final = ("pass", "token", "://", "length]", "0x")
+_HARMLESS_HINTS: Final = ("pass", "token", "credentials", "://", "length]", "0x")
 _BOUND: Final = r"(?:[\]\"'`>)\s\\]{0,8}(?::?=|[-=]>|:(?![:/])|\||,\s*[\"'\\])|[ \t]*\\*[\"'(])"
 _BEGINS: Final = {size: rf"(?<![a-z]{'.' * size})" for size in (3, 4)}
 _NO_MORE: Final = "(?![a-z])"
@@ -59,7 +61,9 @@ _NAMED: Final = re.compile(  # a secret's name only where a value follows, and h
 )
 _GAP: Final = r"(?: |%(?:25)*20)(?=\S)"
 _SHAPES: Final = re.compile(
-    rf"AUTH{_GAP}|LOGIN{_GAP}|IDENTIFY{_GAP}|AUTHENTICATE{_GAP}|PASS{_GAP}|SASL{_GAP}|CONN{_GAP}|EAP{_GAP}|ACL{_GAP}SETUSER"
+    rf"AUTH{_GAP}|LOGIN{_GAP}|IDENTIFY{_GAP}|AUTHENTICATE{_GAP}|PASS{_GAP}"
+    rf"|SASL{_GAP}(?!(?:[A-Z0-9-]{{4,16}} mechanism|authentication) [a-z]|mechanism [A-Z])"
+    rf"|CONN{_GAP}|EAP{_GAP}|ACL{_GAP}SETUSER"
     r"|AKIA[A-Z0-9]{12}|ASIA[A-Z0-9]{12}|ABIA[A-Z0-9]{12}|ACCA[A-Z0-9]{12}|AIza[\w-]{10}|ya29\.|1//0[\w-]{10}|GOCSPX-"
     r"|gh[pousr]_\w{10}|github_pat_|gl[a-z]{2,5}-[\w-]{10}|xox[a-z]-|xapp-\d|hooks\.slack\.com/|dapi[0-9a-f]{32}"
     r"|dkea[0-9a-f]{32}|dose[0-9a-f]{32}|discord\.com/api/webhooks|discordapp\.com/api/webhooks|webhook\.office\.com/"
