@@ -27,6 +27,8 @@ CASES = [
     (CAST.format("'bob'"), CAST.format("'?'")),
     (CAST.format("'it's 'bob' now'"), CAST.format("'?'")),
     (CAST.format("'O\\'Brien'"), CAST.format("'?'")),
+    (CAST.format("'bob\njoe'") + FRAMES * 2, "[CAST_INVALID_INPUT] The value '?' SQLSTATE: 22018" + FRAMES * 2),
+    ("bad: 'bob SQLSTATE: 22018\njoe\n\tat joes' house'" + FRAMES, "bad: '?'" + FRAMES),
     (CAST.format("''bob''"), CAST.format("'?'")),
     (CAST.format("12345L"), CAST.format("?")),
     (CAST.format("X'1CBB'"), CAST.format("X'?'")),

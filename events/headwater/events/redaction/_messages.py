@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from headwater.events.redaction._texts import without_secrets
+from headwater.events.redaction._texts import FRAME, without_secrets
 
 _KEPT: Final = 3_000
 """Characters that are kept of a message."""
 _READ: Final = _KEPT + 1_000
 _FRAME: Final = r"\n[ \t]*(?:at [\w.$/]+\(|Caused by: |Driver stacktrace)"
 _STOP: Final = rf"(?={_FRAME}|\Z)"
+_STATE: Final = re.compile(r" SQLSTATE: \w{5}\s*\Z")
 _STATEMENT: Final = re.compile(rf"(?s)(== [A-Z][^\n=]{{0,200}} ==)[ \t]*\n.*?{_STOP}")
 _PLAN: Final = re.compile(rf"(?s);\n['!]{{0,2}}[A-Z]\w*[ \n(].*?{_STOP}|\n[^\n]*\n[ :|]*[+:]- .*?{_STOP}")
 _TRACEBACK: Final = re.compile(
@@ -91,12 +92,29 @@ def mask_message(text: str, kind: str = "") -> str:
     if kind in _RAISES_ANYTHING and not _CONDITION.match(text):
         return "?" if text else text
     safe = without_secrets(text[:_READ])[:_KEPT]  # cut after that: half a password doesn't look like one
-    fixed = _STATEMENT.sub(r"\1\n?", safe)
+    message, end = _split_end(safe)
+    fixed = _STATEMENT.sub(r"\1\n?", message)
     fixed = _PLAN.sub("", fixed)
     fixed = _TRACEBACK.sub(_traceback, fixed)
     fixed = _RAISED.sub(r"\1?", fixed)
     fixed = _BARE_VALUE.sub(r"\1?", fixed)
-    return _TOKEN.sub(_shown, fixed)
+    return _TOKEN.sub(_shown, fixed) + end
+
+
+def _split_end(text: str) -> tuple[str, str]:
+    """The message, and what surely belongs to its error and not to a value: its SQLSTATE and the frames at its end.
+
+    Of a value over several lines nobody knows where it ends, so that it would take these with it.
+    """
+    start = len(text)
+    while start > 0:
+        line = text.rfind("\n", 0, start)
+        if line < 0 or not FRAME.fullmatch(text, line + 1, start):
+            break
+        start = line
+    state = _STATE.search(text, 0, start)
+    start = state.start() if state else start
+    return text[:start], text[start:]
 
 
 def mask_parameter(name: str, value: str) -> str:

@@ -91,7 +91,7 @@ _FLAG: Final = re.compile(
     r"[\s\"',](?:[-/][a-z]{0,3}?[pauwkxbe]|--(?:[a-z-]{0,9}user|auth|cert|value)\b)|\suserid=|\spass:|\susing\s|<\("
     r"|\s[\w.]{1,64}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
 )
-_FRAME: Final = re.compile(r"(?m)^[ \t]+at (?:[\w$]+[./]){2,}[\w$<>]+\([\w$. ]{1,80}(?::\d{1,6})?\)[ \t]*$")
+FRAME: Final = re.compile(r"(?m)^[ \t]+at (?:[\w$]+[./])+[\w$<>]+\([\w$. ]{1,80}(?::\d{1,6})?\)[ \t]*$")
 _UNCERTAIN: Final = re.compile(r"[^A-Za-z\s,.:;()\[\]{}$_+>-]")
 _WORDS: Final = re.compile(r"\s*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.]?[ \t]+)*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.:]?\s*)?")
 _BLANK: Final = re.compile(r"\n[ \t\r\f\v]*\n")
@@ -121,7 +121,7 @@ def without_secrets(text: str, custom: re.Pattern[str] | None = None) -> str:
     for count, (start, end) in enumerate(_hidden_parts(read, _places(read, folded, custom))):
         if start >= KEPT:
             break
-        frames = _FRAME.findall(read, start, end) if count < _MOST_PARTS else ()
+        frames = FRAME.findall(read, start, end) if count < _MOST_PARTS else ()
         pieces += (read[done:start], REDACTED, *(f"\n{frame}" for frame in frames))
         done = end if count < _MOST_PARTS else len(read)
     if not pieces and len(text) <= KEPT:
@@ -147,7 +147,7 @@ def _hidden_parts(text: str, places: Iterator[Place]) -> Iterator[tuple[int, int
 
 
 def _is_frame(text: str, line: int, start: int) -> bool:
-    frame = _FRAME.match(text, line)
+    frame = FRAME.match(text, line)
     return frame is not None and frame.end() > start
 
 
@@ -156,7 +156,7 @@ def _first_uncertain_line(text: str, done: int, line: int) -> int:
     top = line
     while top > done:
         above = text.rfind("\n", done, top - 1) + 1 or done
-        if _WORDS.fullmatch(text, above, top) or _FRAME.fullmatch(text, above, top - 1):
+        if _WORDS.fullmatch(text, above, top) or FRAME.fullmatch(text, above, top - 1):
             break
         top = above
     return top
