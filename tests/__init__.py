@@ -1,4 +1,4 @@
-"""All tests of headwater, in three tiers (tests/tiers.py).
+"""All tests of headwater, in three tiers (tests/kit/plugins/tiers.py).
 
 `make check` plays the fast ones, `make test` all but those that are `long`, `make test-all` slices of the long ones.
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import seeds
-from tests.property import effort
+pytest.register_assert_rewrite("tests.kit")
 
-pytest_plugins = ["tests.tiers", "tests.quarantine", "tests.forks"]
+from tests.kit import effort, seeds  # noqa: E402 - else their assertions say nothing
+
+pytest_plugins = ["tests.kit.plugins.tiers", "tests.kit.plugins.quarantine", "tests.kit.plugins.forks"]
 
 if TYPE_CHECKING:  # its import takes a while, and most tests need no server
     from headwater.local import Service

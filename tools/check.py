@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests import seeds
+from tests.kit import seeds
 from tools import environment
 
 BIN = environment.VENV / "bin"
@@ -33,7 +33,7 @@ def fast_files(root: Path = environment.ROOT / "tests") -> list[Path]:
 
 
 def fast_tests(files: Iterable[Path]) -> list[str | Path]:
-    """One process imports and collects, and each core then plays a part (tests/forks.py)."""
+    """One process imports and collects, and each core then plays a part (tests/kit/plugins/forks.py)."""
     options = ["-q", "-p", "no:cacheprovider", "--forks", str(os.cpu_count() or 2), "-m", FAST]
     return [BIN / "python", "-m", "pytest", *options, *files]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tests.matrix.sparks import packages_for
+from tests.kit.spark.versions import packages_for
 from tools import sparks
 
 PAGE: Final = Path(__file__).parent.parent / "docs/spark-versions.md"

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tools import check, environment, sparks
 
-# Groups of tests stay in one worker (tests/tiers.py), so that what they share, a Spark driver say, starts once.
+# Groups of tests stay in one worker (tests/kit/plugins/tiers.py): what they share, a Spark driver say, starts once.
 PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 CHOSEN = ("-m", "not long and not spark4")
 BEYOND_CHECK = ("-m", f"not long and not spark4 and (law or not ({check.FAST}))")

@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.align_tables`: how long `align` of ten tables takes in a large store.
 
-The store is that of `tests.benchmarks.graph`. Into it come ten tables that read the same sources again and again; some
+The store is that of `tests.kit.lineage.graph`. Into it come ten tables that read the same sources again and again; some
 are behind, so that the newest versions don't belong together. With `--append` none of them is ever overwritten: their
 histories are as long as there are rounds.
 """
@@ -22,7 +22,7 @@ from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
 from headwater.versions import align, check
-from tests.benchmarks.graph import (
+from tests.kit.lineage.graph import (
     APPEND,
     BEGAN,
     OVERWRITE,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater import local
 from headwater.versions.aligned import AlignedBatch, aligned_query
-from tests.integration.aligned_kit import warehouse_session
+from tests.kit.versions.aligned import warehouse_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.faults.aligned_rounds import check, kill, points_for, prepare
-from tests.seeds import seed
+from tests.kit.seeds import seed
+from tests.kit.versions.aligned_rounds import check, kill, points_for, prepare
 
 
 def main() -> None:

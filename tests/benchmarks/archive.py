@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from headwater import local
 from headwater.events.avro.raw_reader import kind_of
 from tests.benchmarks.harness import Aims
-from tests.benchmarks.many_events import encoded_events
+from tests.kit.events.many import encoded_events
 
 EVENTS = 600_000
 ROUNDS = 3

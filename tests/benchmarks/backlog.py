@@ -12,7 +12,7 @@ from pathlib import Path
 from headwater import local
 from headwater.local import PostgresServer
 from tests.benchmarks.harness import Aims
-from tests.faults.backlog import run_backlog
+from tests.kit.writers.backlog import run_backlog
 
 EVENTS = 200_000
 MOST_MORE = 160 << 20

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from headwater import local
 from tests.benchmarks.driver_cpu import driver_cpu
 from tests.benchmarks.harness import Aims
-from tests.faults.capture_kit import another_context
-from tests.integration.spark_session import spark_session
-from tests.matrix.harness import TestBus, attached
+from tests.kit.faults.capture import another_context
+from tests.kit.spark.driver import TestBus, attached
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

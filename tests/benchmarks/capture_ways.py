@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from headwater import local
 from tests.benchmarks.driver_cpu import measured
-from tests.integration.spark_session import spark_session
-from tests.matrix.harness import attached
+from tests.kit.spark.driver import attached
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

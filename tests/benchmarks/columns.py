@@ -26,8 +26,8 @@ from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWri
 from headwater.listeners.capture.plan.columns import lineage_of
 from headwater.listeners.capture.plan.tree import Plan
 from tests.benchmarks.harness import Aims
-from tests.unit.plan.big import BIG
-from tests.unit.plan.building import Building
+from tests.kit.plan.big import BIG
+from tests.kit.plan.building import Building
 
 ROUNDS: Final = 5
 MOST: Final = 300.0

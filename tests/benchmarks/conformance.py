@@ -15,8 +15,8 @@ from headwater import local
 from headwater.conformance import Finding, Verdict, load_scenarios
 from headwater.conformance.scoring import Score, scores
 from tests.benchmarks.harness import Aims
-from tests.integration.conformance_runs import AGENT, play_with_agent, play_with_headwater
-from tests.matrix.sparks import SPARK
+from tests.kit.conformance.runs import AGENT, play_with_agent, play_with_headwater
+from tests.kit.spark.versions import SPARK
 
 HEAD = ("facts", "seen", "missed", "wrong", "silent")
 

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater import local
 from headwater.lineage.store import open_store
 from tests.benchmarks.harness import Aims
-from tests.integration.spark_session import spark_session
-from tests.matrix.harness import ICEBERG
-from tests.seeds import seed
+from tests.kit.seeds import seed
+from tests.kit.spark.driver import ICEBERG
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -29,7 +29,7 @@ from headwater.lineage.rows import RowSet
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import open_store
 from tests.benchmarks.harness import Aims
-from tests.benchmarks.mixture import events
+from tests.kit.events.mixture import events
 
 EVENTS: Final = 200_000
 WAYS: Final = {"plain": (), "processes": ("--readers", "2")}

@@ -30,8 +30,8 @@ from headwater.local import Service
 from tests.benchmarks.harness import Aims, fsync_words
 from tests.benchmarks.replay import fill, shuffled
 from tests.benchmarks.spark_pipeline import digest, run
-from tests.integration.lake_kit import CATALOG, packages, pyiceberg_properties, spark_conf
-from tests.integration.spark_packages import package_settings
+from tests.kit.lake.sessions import CATALOG, packages, pyiceberg_properties, spark_conf
+from tests.kit.spark.packages import package_settings
 from tests.kit.stores import own_database
 
 EVENTS: Final = 100_000

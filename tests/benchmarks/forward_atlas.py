@@ -21,11 +21,11 @@ from headwater.forwarders.api import BusEvent
 from headwater.forwarders.atlas.mapping import atlas_changes
 from headwater.forwarders.atlas.options import AtlasNames
 from headwater.forwarders.atlas.resolving import AtlasPlan
-from tests import atlas_exchange
-from tests.atlas_server import PASSWORD, USER, AtlasServer
 from tests.benchmarks.forward_datahub import many
 from tests.benchmarks.harness import HEADER, Aims, Compared, compare, row
-from tests.unit.forwarders.kit import MemoryBus
+from tests.kit.atlas import exchange as atlas_exchange
+from tests.kit.atlas.server import PASSWORD, USER, AtlasServer
+from tests.kit.forwarders.stage import MemoryBus
 
 AIM = 0.7
 EVENTS = 10

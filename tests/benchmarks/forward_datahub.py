@@ -24,8 +24,8 @@ from headwater.forwarders.datahub import DataHubForwarder
 from headwater.forwarders.datahub.mapping import datahub_proposals
 from headwater.forwarders.datahub.options import DataHubNames
 from tests.benchmarks.harness import HEADER, Aims, compare, row
-from tests.golden.forwarders.datahub_cases import CASES
-from tests.unit.forwarders.kit import MemoryBus
+from tests.kit.forwarders.datahub_cases import CASES
+from tests.kit.forwarders.stage import MemoryBus
 
 AIM = 0.7
 EVENTS = 100

@@ -29,7 +29,7 @@ from headwater.forwarders.configuration import read_settings
 from headwater.forwarders.process import HostedForwarder
 from headwater.local import KafkaServer
 from tests.benchmarks.harness import Aims
-from tests.unit.forwarders.kit import commit
+from tests.kit.forwarders.stage import commit
 
 AIM = 0.5
 ROUNDS = 5
@@ -87,7 +87,7 @@ def forwarder_seconds(server: KafkaServer, topic: str, count: int, batch: int) -
     """The same through the machinery."""
     with tempfile.TemporaryDirectory() as folder:
         name = f"bench-{uuid.uuid4()}"
-        settings = read_settings(name, {"type": "tests.forwarder_targets:Nothing", "batch": str(batch)})
+        settings = read_settings(name, {"type": "tests.kit.forwarders.targets:Nothing", "batch": str(batch)})
         bus = ConsumerBus(f"kafka://{server.address}/{topic}", ())
         hosted = HostedForwarder(settings, Path(folder), bus, until_end=True)
         counting = hosted._forwarder = Counting()

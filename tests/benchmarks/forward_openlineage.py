@@ -18,7 +18,7 @@ from headwater.forwarders.openlineage import OpenLineageForwarder
 from headwater.forwarders.openlineage.mapping import openlineage_events
 from headwater.testing.examples import BEGAN, COMMITTED, EXAMPLES, JOB, PRODUCER, RUN
 from tests.benchmarks.harness import HEADER, Aims, compare, row
-from tests.unit.forwarders.kit import MemoryBus
+from tests.kit.forwarders.stage import MemoryBus
 
 AIM = 0.7
 EVENTS = 100

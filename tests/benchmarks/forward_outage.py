@@ -19,11 +19,11 @@ from headwater.events.avro import Codec
 from headwater.events.keys import key_of
 from headwater.journal import JournalEntry, JournalOptions, LocalLog
 from tests.benchmarks.harness import Aims
-from tests.faults.forward_process import ForwardProcess
+from tests.kit.forwarders.process import ForwardProcess
+from tests.kit.forwarders.stage import commit
 from tests.kit.waiting import attempts
-from tests.unit.forwarders.kit import commit
 
-COUNTER: Final = "tests.forwarder_targets:Counter"
+COUNTER: Final = "tests.kit.forwarders.targets:Counter"
 _AT_ONCE: Final = 5_000
 _MOST_GROWTH: Final = 1.25
 _SECONDS: Final = 1_800.0

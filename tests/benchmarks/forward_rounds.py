@@ -25,8 +25,8 @@ from headwater.events.avro import Codec
 from headwater.events.keys import headers_of, key_of
 from headwater.journal import LocalLog
 from headwater.local import KafkaServer
-from tests import seeds
-from tests.faults.forward_round import Append, ForwardRound
+from tests.kit import seeds
+from tests.kit.forwarders.round import Append, ForwardRound
 
 _ROUND = 25
 INSTANCE = "group.instance.id=forward-rounds"

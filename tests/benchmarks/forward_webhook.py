@@ -23,7 +23,7 @@ from headwater.forwarders.webhook.options import WebhookOptions
 from headwater.testing.examples import BEGAN, COMMITTED, JOB, PRODUCER, RUN
 from tests.benchmarks.forward_openlineage import SERVER
 from tests.benchmarks.harness import HEADER, Aims, Compared, compare, row
-from tests.unit.forwarders.kit import MemoryBus
+from tests.kit.forwarders.stage import MemoryBus
 
 AIM = 0.7
 EVENTS = 100

@@ -36,7 +36,7 @@ from headwater.events.avro import (
 from headwater.events.avro.framing import HEADER_BYTES
 from headwater.events.envelope import Event
 from headwater.testing.examples import EXAMPLES
-from tests import seeds
+from tests.kit import seeds
 
 STATUS = Path("/proc/self/status")
 PEAK = Path("/proc/self/clear_refs")

@@ -13,9 +13,9 @@ import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 
-from tests import seeds
-from tests.faults.kafka_rounds import run_rounds
-from tests.faults.kafka_stage import stage
+from tests.kit import seeds
+from tests.kit.kafka.rounds import run_rounds
+from tests.kit.kafka.stage import stage
 
 
 def main() -> int:

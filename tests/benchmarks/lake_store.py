@@ -21,8 +21,8 @@ from headwater.consumers.spark.pipeline.lake.arrow import tuples_by_table
 from headwater.lineage.lake.merging import lake_tables
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import merge_by_key
-from tests.benchmarks.mixture import events
-from tests.integration.lake_kit import Lakes, lakes
+from tests.kit.events.mixture import events
+from tests.kit.lake.sessions import Lakes, lakes
 
 EVENTS = 20_000
 

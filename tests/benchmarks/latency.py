@@ -39,9 +39,9 @@ from headwater.events.ids import uuid7
 from headwater.listeners.bus import Bus
 from headwater.spi import Application
 from tests.benchmarks.harness import Aims
-from tests.integration.servers import configure
 from tests.kit.drivers import PYTHON, Place
-from tests.matrix.harness import ICEBERG
+from tests.kit.spark.driver import ICEBERG
+from tests.kit.spark.hosting import configure
 
 SECONDS: Final = 120.0
 RATE: Final = 10.0

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from headwater import local
 from headwater.lens import lens
-from tests.integration.spark_session import spark_session
-from tests.matrix.harness import ICEBERG
+from tests.kit.spark.driver import ICEBERG
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

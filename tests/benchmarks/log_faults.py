@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests import seeds
-from tests.faults.log_rounds import Outcome, play
+from tests.kit import seeds
+from tests.kit.journal.log_rounds import Outcome, play
 
 STEPS = 40
 COLUMNS = ("told", "records", "partitions", "kills")

@@ -19,10 +19,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import Engine, create_engine
 
 from headwater import local
-from tests import seeds
-from tests.faults.measured import run_measured
-from tests.faults.mutant_runs import Checking, Placed, fill_log, fill_topic, in_log, on_topic
-from tests.faults.mutations import messages
+from tests.kit import seeds
+from tests.kit.events.mutations import messages
+from tests.kit.faults.measured import run_measured
+from tests.kit.faults.mutant_runs import Checking, Placed, fill_log, fill_topic, in_log, on_topic
 
 MOST_MEMORY = 450 << 20
 MOST_GROWTH = 32 << 20

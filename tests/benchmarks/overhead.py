@@ -22,7 +22,7 @@ from headwater import local
 from headwater.listeners import install, uninstall
 from tests.benchmarks.driver_cpu import driver_cpu
 from tests.benchmarks.harness import Aims
-from tests.integration.spark_session import spark_session
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

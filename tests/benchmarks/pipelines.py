@@ -31,8 +31,8 @@ from headwater.events.keys import key_of
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import open_store
 from tests.benchmarks.harness import Aims, fsync_words
-from tests.benchmarks.mixture import events
 from tests.benchmarks.writing import AT_ONCE, produce
+from tests.kit.events.mixture import events
 from tests.kit.waiting import until
 
 EVENTS: Final = 60_000

@@ -22,8 +22,8 @@ from headwater import local
 from headwater.lineage.sql import store_digest
 from headwater.local import Service
 from tests.benchmarks.harness import Aims, fsync_words
-from tests.benchmarks.many_events import encoded_events
-from tests.faults.measured import run_measured
+from tests.kit.events.many import encoded_events
+from tests.kit.faults.measured import run_measured
 from tests.kit.stores import own_database
 
 EVENTS = 1_000_000

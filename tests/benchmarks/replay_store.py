@@ -32,7 +32,7 @@ from headwater import local
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import open_store
 from tests.benchmarks.harness import Aims, fsync_words
-from tests.benchmarks.many_events import encoded_events
+from tests.kit.events.many import encoded_events
 from tests.kit.waiting import until
 
 EVENTS: Final = 1_000_000
@@ -124,7 +124,7 @@ def spark_settings() -> list[str]:
     import pyspark
 
     from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
-    from tests.integration.spark_packages import package_settings
+    from tests.kit.spark.packages import package_settings
 
     home = local.java().home
     os.environ.update(JAVA_HOME=str(home), SPARK_LOCAL_IP="127.0.0.1")

@@ -34,8 +34,8 @@ from headwater.lineage.mapping import map_event
 from headwater.lineage.store import Store, open_store
 from headwater.lineage.store.size import StoreSize, size_of
 from tests.benchmarks.harness import Aims
-from tests.benchmarks.mixture import BEGAN, events
-from tests.faults.measured import resident
+from tests.kit.events.mixture import BEGAN, events
+from tests.kit.faults.measured import resident
 
 RATE: Final = 1_500
 SHARE: Final = 400

@@ -45,11 +45,11 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.store import StoreOptions, open_store
 from headwater.lineage.store.engines import engine_for
 from tests.benchmarks.harness import Aims, fsync_words
-from tests.benchmarks.mixture import events
 from tests.benchmarks.pipelines import cpu_of_children, cpu_of_database, cpu_of_tree, has_processes
 from tests.benchmarks.writing import produce
-from tests.integration.spark_packages import package_settings
-from tests.integration.spark_session import avro_package, spark_session
+from tests.kit.events.mixture import events
+from tests.kit.spark.packages import package_settings
+from tests.kit.spark.session import avro_package, spark_session
 from tests.kit.waiting import until
 
 EVENTS: Final = (30_000, 100_000)

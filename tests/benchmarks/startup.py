@@ -24,8 +24,8 @@ import pyspark
 from headwater import local
 from headwater.local.java_for_spark import java_home_for_spark
 from tests.benchmarks.harness import Aims
-from tests.integration.spark_packages import package_settings
-from tests.matrix.sparks import packages_for
+from tests.kit.spark.packages import package_settings
+from tests.kit.spark.versions import packages_for
 
 PAIRS: Final = int(os.environ.get("HEADWATER_BENCH_PAIRS", "5"))
 MOST_WALL: Final = 0.3

@@ -38,8 +38,8 @@ from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
 from headwater.lineage.sql import METADATA
 from headwater.lineage.store import open_store
-from tests.benchmarks.graph import BEGAN, Graph, Size, key_of, load_postgres, load_sqlite
 from tests.benchmarks.harness import Aims
+from tests.kit.lineage.graph import BEGAN, Graph, Size, key_of, load_postgres, load_sqlite
 
 SMALL = 500
 AIMS = {"direct upstream": 10.0, "whole chain": 50.0, "tables, closure": 50.0, "gaps of an hour": 250.0}

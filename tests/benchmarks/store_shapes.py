@@ -31,9 +31,9 @@ from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
-from tests.benchmarks.graph import APPEND, BEGAN, OVERWRITE, READ, Values, key_of, places, put_postgres, put_sqlite
 from tests.benchmarks.harness import Aims
 from tests.benchmarks.store_graph import postgres, sqlite
+from tests.kit.lineage.graph import APPEND, BEGAN, OVERWRITE, READ, Values, key_of, places, put_postgres, put_sqlite
 
 SECOND: Final = 1_000_000
 HUB, READERS = 0, 10_000

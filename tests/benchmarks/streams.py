@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater import local
 from headwater.events import Committed
 from tests.benchmarks.driver_cpu import driver_cpu, show
-from tests.integration.spark_session import spark_session
-from tests.matrix.harness import DELTA, TestBus, attached
+from tests.kit.spark.driver import DELTA, TestBus, attached
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

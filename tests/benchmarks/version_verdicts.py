@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks.version_verdicts`: whether verdicts about versions hold in 100,000 random histories.
 
 Of each history `check` is asked of two or three tables, and `align` of them. What they say is compared with what the
-rows say that the tables carry (`tests.property.version_oracle`). Half of the histories lose events. It ends with 1 if
+rows say that the tables carry (`tests.kit.versions.oracle`). Half of the histories lose events. It ends with 1 if
 there was a yes that the rows contradict, and prints what repeats the first ones.
 """
 
@@ -15,7 +15,7 @@ from random import Random
 from sqlalchemy import create_engine
 
 from headwater.lineage.sql import METADATA
-from tests.property.version_oracle import AnswerCounts, History, ask, lines
+from tests.kit.versions.oracle import AnswerCounts, History, ask, lines
 
 _SHOWN = 3
 

@@ -19,9 +19,9 @@ from headwater.lineage.rows import KINDS
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.writer_tables import OFFSETS
 from tests.benchmarks.harness import Aims
-from tests.benchmarks.many_events import encoded_events
 from tests.benchmarks.replay import fill
-from tests.faults.measured import resident
+from tests.kit.events.many import encoded_events
+from tests.kit.faults.measured import resident
 
 EVENTS = 10_000_000
 EARLY = 100_000

@@ -15,11 +15,11 @@ import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 
-from tests import seeds
-from tests.faults.broken_writer import WAYS
-from tests.faults.writer_process import PROGRAM
-from tests.faults.writer_rounds import run_writer_rounds
-from tests.faults.writer_stage import writer_stage
+from tests.kit import seeds
+from tests.kit.writers.broken import WAYS
+from tests.kit.writers.process import PROGRAM
+from tests.kit.writers.rounds import run_writer_rounds
+from tests.kit.writers.stage import writer_stage
 
 
 def main() -> int:
@@ -33,7 +33,7 @@ def main() -> int:
         signal.signal(each, signal.default_int_handler)
     folder = given.folder or Path(tempfile.mkdtemp(prefix="headwater-rounds-"))
     numbers = range(given.seed, given.seed + given.rounds)
-    program = PROGRAM if given.broken is None else ("tests.faults.broken_writer", given.broken)
+    program = PROGRAM if given.broken is None else ("tests.kit.writers.broken", given.broken)
     print(f"seeds {numbers.start} to {numbers.stop - 1}; rounds that fail leave their files in {folder}", flush=True)
     with writer_stage() as stage:
         tell = lambda line: print(line, flush=True)  # noqa: E731 - as short as can be

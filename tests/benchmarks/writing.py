@@ -35,8 +35,8 @@ from headwater.lineage.bulk.packing import group_by_kind
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from tests.benchmarks.harness import fsync_words
-from tests.benchmarks.mixture import events
 from tests.benchmarks.store_merge import Bare, emptied
+from tests.kit.events.mixture import events
 
 EVENTS = 200_000
 AT_ONCE = 10_000

@@ -20,9 +20,9 @@ from headwater.forwarders.datahub.options import DataHubConfig
 from headwater.forwarders.openlineage import OpenLineageForwarder
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.forwarders import ExampleLineage, ForwarderContract
-from tests.datahub_server import Answer, DataHubServer, datahub_server
-from tests.forwarder_targets import Recorder, recorded
-from tests.http_target import Fault, HttpTarget, http_target
+from tests.kit.forwarders.datahub_server import Answer, DataHubServer, datahub_server
+from tests.kit.forwarders.http_target import Fault, HttpTarget, http_target
+from tests.kit.forwarders.targets import Recorder, recorded
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from headwater.testing.examples import DRAFTS
 from headwater.testing.memory import DurableMemoryListener, MemoryListener, MemoryTarget
 from tests.contract.test_broken_listeners import Hasty, Swallowing
 from tests.contract.test_listeners_in_memory import Partitioned, Transactional
+from tests.kit.bus.scripts import bus_of, emit_all, firsts, ids
 from tests.kit.waiting import until
-from tests.unit.bus.kit import bus_of, emit_all, firsts, ids
 
 pytestmark = pytest.mark.slow
 

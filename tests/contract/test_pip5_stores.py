@@ -29,8 +29,8 @@ from headwater.lineage.meta import DatabaseLineageMeta
 from headwater.lineage.predicates import Predicate
 from headwater.lineage.store import open_store
 from headwater.testing.examples import EXAMPLES
-from tests.seeds import rounds
-from tests.unit.lineage.scripted_producer import ScriptedProducer, place
+from tests.kit.lineage.scripted_producer import ScriptedProducer, place
+from tests.kit.seeds import rounds
 
 WHERE = BusPartition("cluster", "topic", 0)
 E = TypeVar("E", bound=TableLineage)

@@ -18,7 +18,7 @@ from headwater.errors import TerminalError
 from headwater.events.avro import Codec, Confluent, HttpRegistry, current_schema
 from headwater.events.health import Heartbeat
 from headwater.events.ids import uuid7
-from tests.registry_server import CONTENT_TYPE, SchemaRegistry, schema_registry
+from tests.kit.registry_server import CONTENT_TYPE, SchemaRegistry, schema_registry
 
 
 def record(*fields: Any) -> str:

@@ -12,7 +12,7 @@ from headwater.events import Event
 from headwater.forwarders.api import Forwarder, ForwarderContext
 from headwater.forwarders.webhook import WebhookForwarder
 from headwater.testing.forwarders import ForwarderContract
-from tests.webhook_server import WebhookAnswer, WebhookRequest, webhook_server
+from tests.kit.forwarders.webhook_server import WebhookAnswer, WebhookRequest, webhook_server
 
 pytestmark = pytest.mark.slow
 

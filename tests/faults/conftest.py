@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:  # most fault tests need no broker
-    from tests.faults.kafka_stage import Stage
+    from tests.kit.kafka.stage import Stage
 
 
 @pytest.fixture(scope="session")
 def _shared_stage() -> Iterator[Stage]:
-    from tests.faults.kafka_stage import stage
+    from tests.kit.kafka.stage import stage
 
     with stage() as shared:
         yield shared

@@ -18,11 +18,11 @@ from headwater.cli import main
 from headwater.consumers.archive.directory import PENDING, ParquetArchive
 from headwater.consumers.archive.verification import Verification
 from headwater.local import Service
-from tests.archive_topics import as_truth, send, truth
-from tests.archives import read_all
+from tests.kit.archive.records import read_all
+from tests.kit.archive.topics import as_truth, send, truth
+from tests.kit.seeds import rounds
 from tests.kit.topics import new_topic
 from tests.kit.waiting import until
-from tests.seeds import rounds
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.kafka]
 PARTITIONS = 4

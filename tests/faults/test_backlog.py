@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.local import KafkaServer, PostgresServer
-from tests.faults.backlog import run_backlog
+from tests.kit.writers.backlog import run_backlog
 
 pytestmark = [pytest.mark.kafka, pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.long]
 

@@ -21,9 +21,9 @@ from headwater.events.health import GapReason
 from headwater.listeners.bus import Bus
 from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
-from tests.faults.full_disk import FaultyDisk
+from tests.kit.bus.scripts import QUICK, Taking, bus_of, emit_all, firsts, ids
+from tests.kit.faults.full_disk import FaultyDisk
 from tests.kit.waiting import until
-from tests.unit.bus.kit import QUICK, Taking, bus_of, emit_all, firsts, ids
 
 
 def gaps_in(records: list[EventRecord], reason: GapReason = GapReason.SPOOL_FAILED) -> list[Gap]:
@@ -127,8 +127,8 @@ def lost_by(bus: Bus, listener: Taking, emitted: list[Event]) -> list[Event]:
 
 LIMITED = {
     "spool.max.bytes": str(64 * 1024),
-    "listeners": "quick=tests.unit.bus.kit:ScriptFactory,slow=tests.unit.bus.kit:ScriptFactory",
-    "catalog.listeners": "changes=tests.unit.bus.kit:ScriptFactory",
+    "listeners": "quick=tests.kit.bus.scripts:ScriptFactory,slow=tests.kit.bus.scripts:ScriptFactory",
+    "catalog.listeners": "changes=tests.kit.bus.scripts:ScriptFactory",
 }
 """Of three listeners one receives changes of the catalog only."""
 

@@ -20,9 +20,9 @@ from headwater.events.jobs import JobStatus, JobType
 from headwater.journal import Journal
 from headwater.listeners.bus import Bus
 from headwater.spi import EventRecord, RecordBatch, SpoolPosition
-from tests.faults.bus_victim import ENDED, OPEN
+from tests.kit.bus.scripts import QUICK, Taking, bus_of, firsts
+from tests.kit.bus.victim import ENDED, OPEN
 from tests.kit.waiting import until
-from tests.unit.bus.kit import QUICK, Taking, bus_of, firsts
 
 ROOT = Path(__file__).parents[2]
 CUT = 3_000
@@ -31,7 +31,7 @@ CUT = 3_000
 def killed_driver(spools: Path, directory: Path, *, delivered: int, lines: int) -> list[str]:
     """A driver reported so many events, and a few more, and was killed; what it reported, by its own ledger."""
     directory.mkdir()
-    command = [sys.executable, "-m", "tests.faults.bus_victim", str(spools), str(directory), str(delivered)]
+    command = [sys.executable, "-m", "tests.kit.bus.victim", str(spools), str(directory), str(delivered)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     victim = subprocess.Popen(command, cwd=ROOT, env=environment)
     try:

@@ -11,9 +11,9 @@ from headwater.listeners.capture import driver_listener, jvm
 from headwater.listeners.capture.formats import CORE
 from headwater.listeners.capture.jvm import JavaClasses, JavaError
 from headwater.listeners.capture.records import VERSION
-from tests.faults.capture_kit import ScriptedTap, driver
-from tests.format_plugins import on_path, page_code, write_acme
-from tests.matrix.harness import attached, of
+from tests.kit.faults.capture import ScriptedTap, driver
+from tests.kit.formats.plugins import on_path, page_code, write_acme
+from tests.kit.spark.driver import attached, of
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(1)]
 BROKEN = b"package headwater.capture; public final class %s { static int version() { return Nowhere.VERSION; } }"

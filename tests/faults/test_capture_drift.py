@@ -18,7 +18,7 @@ import pytest
 from headwater.events import Committed, Event, Format, Gap
 from headwater.listeners.capture import jvm, self_test
 from headwater.listeners.capture.reflection import ReflectionTable, read_reflection
-from tests.matrix.harness import (
+from tests.kit.spark.driver import (
     DELTA,
     HUDI,
     ICEBERG,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.listeners.capture.driver_listener import QUEUE
-from tests.faults.capture_kit import (
+from tests.kit.faults.capture import (
     BLOCKING_LISTENER,
     KEEPING_LISTENER,
     ScriptedTap,

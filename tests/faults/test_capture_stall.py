@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.listeners.capture import driver_listener as tap_module
-from tests.faults.capture_kit import (
+from tests.kit.faults.capture import (
     BLOCKING_EYE,
     READS,
     await_blocked,

@@ -21,8 +21,8 @@ from headwater.consumers.writer.dead_letter_mirror import DeadLetterMirror
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
 from headwater.lineage.store import Store, open_store
-from tests.faults.kafka_secured import SecuredStage, scram_client, secured_stage
-from tests.faults.kafka_stage import new_topic
+from tests.kit.kafka.secured import SecuredStage, scram_client, secured_stage
+from tests.kit.kafka.stage import new_topic
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(1)]

@@ -8,10 +8,10 @@ import pytest
 
 from headwater.local import KafkaServer
 from tests.benchmarks.forward_rounds import INSTANCE, kafka_bus, log_bus
-from tests.faults.forward_process import RECORDER, Arrival, ForwardProcess
-from tests.faults.forward_round import AT_ONCE, ForwardRound, job_commits
+from tests.kit.forwarders.process import RECORDER, Arrival, ForwardProcess
+from tests.kit.forwarders.round import AT_ONCE, ForwardRound, job_commits
+from tests.kit.seeds import seed
 from tests.kit.waiting import until
-from tests.seeds import seed
 
 
 @pytest.mark.slow
@@ -22,7 +22,7 @@ def test_a_target_that_hangs_delays_none_beside_it(tmp_path: Path) -> None:
     append(events)
     (tmp_path / "gone.away").touch()
     forwarders = {
-        "hanging": {"type": "tests.forwarder_targets:Hanging"},
+        "hanging": {"type": "tests.kit.forwarders.targets:Hanging"},
         "gone": {"type": RECORDER, "file": str(tmp_path / "gone")},
         "well": {"type": RECORDER, "file": str(tmp_path / "well")},
     }

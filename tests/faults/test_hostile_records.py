@@ -23,12 +23,12 @@ from headwater.journal import LocalLog
 from headwater.lineage.bulk import DeadLetter
 from headwater.lineage.store import open_store
 from headwater.local import KafkaServer
-from tests.archives import read_all
-from tests.faults.forward_process import RECORDER
 from tests.kit import topics
-from tests.property.effort import examples
-from tests.raw_records import RawRecord, send_raw
-from tests.unit.forwarders.kit import commit
+from tests.kit.archive.records import read_all
+from tests.kit.effort import examples
+from tests.kit.forwarders.process import RECORDER
+from tests.kit.forwarders.stage import commit
+from tests.kit.raw_records import RawRecord, send_raw
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka]
 JOB = "etl\x1b[2J"

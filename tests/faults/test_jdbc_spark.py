@@ -11,11 +11,11 @@ from sqlalchemy import text
 
 from headwater.lineage.store import open_store
 from headwater.local import PostgresServer
-from tests.integration.servers import configure
 from tests.kit.drivers import PYTHON, SECONDS, SESSION, Place
+from tests.kit.formats.iceberg_truth import Metadata, metadata_at
+from tests.kit.spark.driver import ICEBERG
+from tests.kit.spark.hosting import configure
 from tests.kit.waiting import until as wait_until
-from tests.matrix.harness import ICEBERG
-from tests.matrix.iceberg_truth import Metadata, metadata_at
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.database]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, JournalRecord, MissingReason
-from tests.descriptors import open_below
-from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, Workload, check_law, read_all
+from tests.kit.descriptors import open_below
+from tests.kit.journal.faults import Fault, FaultyFiles, Ledger, Workload, check_law, read_all
 
 # A fault that lasts for more calls also strikes what the journal does about it.
 QUICK = [

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, JournalRecord, MissingReason
-from tests.faults.journal_faults import Fault, FaultyFiles, Ledger, check_law, read_all
-from tests.faults.journal_victim import read_ledger
+from tests.kit.journal.faults import Fault, FaultyFiles, Ledger, check_law, read_all
+from tests.kit.journal.victim import read_ledger
 
 pytestmark = pytest.mark.sample(4)
 OPTIONS = JournalOptions(fsync=Fsync.NONE, segment_bytes=420, max_bytes=None, reserve_bytes=0)
@@ -26,7 +26,7 @@ CASES = QUICK + [pytest.param(*case, marks=pytest.mark.slow) for case in THOROUG
 
 
 def kill_at_every_call(directory: Path, fsync: Fsync, fault: Fault) -> int:
-    command = [sys.executable, "-m", "tests.faults.journal_victim", str(directory), fsync.value, fault.name]
+    command = [sys.executable, "-m", "tests.kit.journal.victim", str(directory), fsync.value, fault.name]
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=100, check=False)

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from headwater.local import KafkaServer
-from tests.faults.victims import ROOT
+from tests.kit.kafka.victims import ROOT
 from tests.kit.waiting import attempts
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
@@ -27,7 +27,7 @@ def test_no_question_that_is_given_up_aborts_the_process() -> None:
     chance = random.Random(1)
     with KafkaServer() as broker:
         assert broker.pid is not None
-        command = [sys.executable, "-m", "tests.faults.kafka_asker", broker.address, str(SECONDS)]
+        command = [sys.executable, "-m", "tests.kit.kafka.asker", broker.address, str(SECONDS)]
         askers = [subprocess.Popen(command, cwd=ROOT) for _ in range(3)]
         try:
             for _ in attempts("the end of those who ask", 3 * SECONDS):

@@ -12,11 +12,11 @@ import pytest
 from headwater.events.avro import Codec
 from headwater.events.clock import ProducerClock, micros_of, wall_micros
 from headwater.events.envelope import Event
-from tests.faults.kafka_conf import kafka_conf
-from tests.faults.kafka_driver import driver_of
-from tests.faults.kafka_stage import Stage, new_topic
-from tests.faults.topic_check import check_topic
-from tests.faults.topic_copies import Copy, copies_on
+from tests.kit.kafka.conf import kafka_conf
+from tests.kit.kafka.driver import driver_of
+from tests.kit.kafka.stage import Stage, new_topic
+from tests.kit.kafka.topic_check import check_topic
+from tests.kit.kafka.topic_copies import Copy, copies_on
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

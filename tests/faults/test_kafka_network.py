@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.kafka_conf import kafka_conf
-from tests.faults.kafka_driver import driver_of
-from tests.faults.kafka_stage import Stage, new_topic, stage
-from tests.faults.tcp_proxy import DEAF, HALF_OPEN, STALLED, Weather
-from tests.faults.topic_check import check_topic
-from tests.faults.topic_copies import copies_on
+from tests.kit.faults.tcp_proxy import DEAF, HALF_OPEN, STALLED, Weather
+from tests.kit.kafka.conf import kafka_conf
+from tests.kit.kafka.driver import driver_of
+from tests.kit.kafka.stage import Stage, new_topic, stage
+from tests.kit.kafka.topic_check import check_topic
+from tests.kit.kafka.topic_copies import copies_on
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(1)]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from headwater.listeners.bus import ListenerState
-from tests.faults.full_disk import FullDisk
-from tests.faults.kafka_conf import kafka_conf
-from tests.faults.kafka_driver import assert_stops_within, driver_of, spool_of
-from tests.faults.kafka_stage import Stage, new_topic
-from tests.faults.shipping import ship_by_bus, spools_in
-from tests.faults.tcp_proxy import REFUSED, STALLED, Weather
-from tests.faults.topic_check import check_topic
-from tests.faults.topic_copies import copies_on
+from tests.kit.faults.full_disk import FullDisk
+from tests.kit.faults.tcp_proxy import REFUSED, STALLED, Weather
+from tests.kit.kafka.conf import kafka_conf
+from tests.kit.kafka.driver import assert_stops_within, driver_of, spool_of
+from tests.kit.kafka.shipping import ship_by_bus, spools_in
+from tests.kit.kafka.stage import Stage, new_topic
+from tests.kit.kafka.topic_check import check_topic
+from tests.kit.kafka.topic_copies import copies_on
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]

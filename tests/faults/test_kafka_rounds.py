@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.kafka_rounds import run_rounds
-from tests.faults.kafka_stage import Stage
-from tests.faults.round_plan import SPARK_EVERY, plan_of
-from tests.seeds import rounds
+from tests.kit.kafka.plan import SPARK_EVERY, plan_of
+from tests.kit.kafka.rounds import run_rounds
+from tests.kit.kafka.stage import Stage
+from tests.kit.seeds import rounds
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -11,13 +11,13 @@ from typing import Final
 import pytest
 from confluent_kafka.admin import AclOperation
 
-from tests.faults.kafka_conf import kafka_conf, producer_settings
-from tests.faults.kafka_driver import Driver, assert_stops_within, driver_of
-from tests.faults.kafka_secured import SecuredStage, new_authority, scram_client, secured_stage, token_client
-from tests.faults.kafka_stage import Stage, new_topic
-from tests.faults.shipping import ship_by_bus
-from tests.faults.topic_check import check_topic
-from tests.faults.topic_copies import copies_on
+from tests.kit.kafka.conf import kafka_conf, producer_settings
+from tests.kit.kafka.driver import Driver, assert_stops_within, driver_of
+from tests.kit.kafka.secured import SecuredStage, new_authority, scram_client, secured_stage, token_client
+from tests.kit.kafka.shipping import ship_by_bus
+from tests.kit.kafka.stage import Stage, new_topic
+from tests.kit.kafka.topic_check import check_topic
+from tests.kit.kafka.topic_copies import copies_on
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(2)]
 
@@ -102,7 +102,7 @@ def test_a_function_of_the_users_own_gives_tokens(secured: SecuredStage, tmp_pat
     client = {**token_client(secured.authority, "unused"), "sasl.oauthbearer.config": "function-user"}
     del client["enable.sasl.oauthbearer.unsecure.jwt"]
     conf = conf_of(secured, topic, tmp_path, client)
-    conf["spark.headwater.kafka.oauth.token"] = "tests.faults.kafka_secured:token_of"
+    conf["spark.headwater.kafka.oauth.token"] = "tests.kit.kafka.secured:token_of"
     with driver_of(conf) as driver:
         driver.tell(100)
         driver.deliver()

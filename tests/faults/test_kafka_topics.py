@@ -13,11 +13,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from headwater.journal import LocalLog
-from tests.faults.kafka_conf import kafka_conf
-from tests.faults.kafka_driver import driver_of
-from tests.faults.kafka_stage import PATIENCE, Stage, new_topic
-from tests.faults.topic_check import check_topic
-from tests.faults.topic_copies import copies_on
+from tests.kit.kafka.conf import kafka_conf
+from tests.kit.kafka.driver import driver_of
+from tests.kit.kafka.stage import PATIENCE, Stage, new_topic
+from tests.kit.kafka.topic_check import check_topic
+from tests.kit.kafka.topic_copies import copies_on
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

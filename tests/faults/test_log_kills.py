@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.log_rounds import play
-from tests.seeds import rounds
+from tests.kit.journal.log_rounds import play
+from tests.kit.seeds import rounds
 
 pytestmark = pytest.mark.slow
 

@@ -50,7 +50,7 @@ class Reader:
 @contextmanager
 def reader(directory: Path, group: str) -> Generator[Reader]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", "tests.faults.log_retention", str(directory), group]
+    command = [sys.executable, "-m", "tests.kit.journal.log_retention", str(directory), group]
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -10,10 +10,10 @@ from sqlalchemy import create_engine
 
 from headwater.local import KafkaServer, Service
 from headwater.testing.examples import EXAMPLES
-from tests import seeds
-from tests.faults.measured import run_measured
-from tests.faults.mutant_runs import Checking, fill_log, fill_topic, in_log, on_topic
-from tests.faults.mutations import large_events, messages
+from tests.kit import seeds
+from tests.kit.events.mutations import large_events, messages
+from tests.kit.faults.measured import run_measured
+from tests.kit.faults.mutant_runs import Checking, fill_log, fill_topic, in_log, on_topic
 from tests.kit.stores import own_database
 from tests.kit.topics import new_topic
 

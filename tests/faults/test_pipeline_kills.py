@@ -20,12 +20,12 @@ from headwater.events.avro import Codec
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.benchmarks.mixture import events
-from tests.integration.pipeline_kit import GROUP, new_store, produce, url_of
 from tests.integration.test_spark_pipeline import assert_by_law
+from tests.kit.events.mixture import events
+from tests.kit.seeds import seed
 from tests.kit.topics import new_topic
 from tests.kit.waiting import until
-from tests.seeds import seed
+from tests.kit.writers.pipeline import GROUP, new_store, produce, url_of
 
 pytestmark = [
     pytest.mark.spark,
@@ -65,7 +65,7 @@ class Driver:
         environment = {**os.environ, "JAVA_HOME": str(local.java().home), "SPARK_LOCAL_IP": "127.0.0.1"}
         with self._log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.pipeline_driver", *arguments],
+                [sys.executable, "-m", "tests.kit.writers.pipeline_victim", *arguments],
                 env=environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -16,11 +16,11 @@ from sqlalchemy import URL, text
 from headwater.journal import LocalLog
 from headwater.lineage.replacement.areas import Area, drop_area, has_area
 from headwater.lineage.store import StoreOptions, open_store
-from tests.faults.replay_victim import STEPS
 from tests.integration.test_replay import replayed
 from tests.integration.test_store_set_back import append, law, stored, write_all
+from tests.kit.events.written import digest_in
 from tests.kit.stores import database_on
-from tests.kit.written_events import digest_in
+from tests.kit.writers.replay_victim import STEPS
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -57,7 +57,7 @@ def test_killed_at_a_step(url: URL, database: str, tmp_path: Path, step: str, wh
             connection.execute(text("DELETE FROM writes WHERE snapshot = 7"))
         wrong = digest_in(store)
     right = law(log)
-    command = [sys.executable, "-m", "tests.faults.replay_victim", address, str(log.directory), step, when]
+    command = [sys.executable, "-m", "tests.kit.writers.replay_victim", address, str(log.directory), step, when]
     died = subprocess.run([*command, MODULES[database]], capture_output=True, text=True, timeout=120, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr
     is_replaced = (step, when) in {("rename", "after"), ("fence", "after")}

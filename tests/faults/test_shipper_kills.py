@@ -12,11 +12,11 @@ from random import Random
 import pytest
 
 from headwater.listeners.bus.report import ShipperReport
-from tests.faults.kafka_conf import kafka_conf
-from tests.faults.kafka_driver import Driver, assert_stops_within, driver_of
-from tests.faults.kafka_stage import Stage, new_topic
-from tests.faults.topic_check import check_topic
-from tests.faults.topic_copies import copies_on
+from tests.kit.kafka.conf import kafka_conf
+from tests.kit.kafka.driver import Driver, assert_stops_within, driver_of
+from tests.kit.kafka.stage import Stage, new_topic
+from tests.kit.kafka.topic_check import check_topic
+from tests.kit.kafka.topic_copies import copies_on
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]

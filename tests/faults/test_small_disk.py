@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.small_disk import on_small_disk
 from tests.faults.test_bus_kills import ROOT
+from tests.kit.faults.small_disk import on_small_disk
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(6)]
@@ -70,7 +70,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def begin(spools: str = "disk/spools", shared: str = "", **keys: str) -> Driver:
         places = [str(tmp_path / each) if each else "" for each in ("disk", spools, shared)]
-        command = on_small_disk(tmp_path / "disk", SIZE, NAMES, ["tests.faults.disk_victim", *places])
+        command = on_small_disk(tmp_path / "disk", SIZE, NAMES, ["tests.kit.bus.disk_victim", *places])
         (tmp_path / "temporary").mkdir(exist_ok=True)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path / "temporary")}
         process = subprocess.Popen(

@@ -16,15 +16,15 @@ from headwater.events.avro import Codec
 from headwater.journal import Journal
 from tests.contract.test_log_listener import records_of
 from tests.faults.test_bus_kills import ROOT, killed_driver, lines_of
+from tests.kit.bus.scripts import Taking, bus_of
 from tests.kit.waiting import until
-from tests.unit.bus.kit import Taking, bus_of
 
 pytestmark = pytest.mark.slow
 
 
 def shipping(spools: Path, arrived: Path, *, delivered: int) -> subprocess.Popen[str]:
     """`headwater spool ship`, to a target that goes away after so many."""
-    victim = "tests.faults.bus_victim:NotingFactory"
+    victim = "tests.kit.bus.victim:NotingFactory"
     conf = {"listeners": f"noting={victim}", "noting.file": str(arrived), "noting.delivered": str(delivered)}
     flags = [flag for key, value in conf.items() for flag in ("--conf", f"spark.headwater.{key}={value}")]
     return subprocess.Popen(

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.small_disk import on_small_disk
 from tests.faults.test_bus_kills import ROOT
+from tests.kit.faults.small_disk import on_small_disk
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def place() -> Iterator[Path]:
 
 
 def seen(which: str, place: Path, size: int) -> dict[str, Any]:
-    command = on_small_disk(place, size, 10_000, ["tests.faults.store_disk_victim", which, str(place)])
+    command = on_small_disk(place, size, 10_000, ["tests.kit.faults.store_disk_victim", which, str(place)])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr

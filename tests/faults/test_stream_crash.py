@@ -13,10 +13,10 @@ from typing import Final
 
 import pytest
 
-from tests.integration.servers import configure
 from tests.kit.drivers import Ended, Event, Place
-from tests.matrix.harness import DELTA
-from tests.matrix.streams import barriers, query_id
+from tests.kit.spark.driver import DELTA
+from tests.kit.spark.hosting import configure
+from tests.kit.spark.streams import barriers, query_id
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(400), pytest.mark.sample(1), pytest.mark.long]
 

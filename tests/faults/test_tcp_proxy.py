@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.tcp_proxy import CLEAR, DEAF, HALF_OPEN, REFUSED, STALLED, Proxy, Weather
+from tests.kit.faults.tcp_proxy import CLEAR, DEAF, HALF_OPEN, REFUSED, STALLED, Proxy, Weather
 from tests.kit.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.slow

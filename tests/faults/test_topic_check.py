@@ -18,10 +18,10 @@ from headwater.events.jobs import JobStatus
 from headwater.events.keys import headers_of, key_of
 from headwater.events.names import JobName
 from headwater.events.producer import Producer
-from tests.faults.many_drafts import many_drafts
-from tests.faults.topic_check import Verdict, check_topic
-from tests.faults.topic_copies import Copy
-from tests.faults.truth import SpooledEvent
+from tests.kit.events.drafts import many_drafts
+from tests.kit.kafka.ledger import SpooledEvent
+from tests.kit.kafka.topic_check import Verdict, check_topic
+from tests.kit.kafka.topic_copies import Copy
 
 PARTITIONS: Final = 3
 Messages = list[tuple[bytes | None, bytes, dict[str, bytes]]]

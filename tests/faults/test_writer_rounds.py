@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.round_plan import SPARK_EVERY
-from tests.faults.writer_plan import writer_plan_of
-from tests.faults.writer_rounds import run_writer_rounds
-from tests.faults.writer_stage import WriterStage, writer_stage
-from tests.seeds import rounds
+from tests.kit.kafka.plan import SPARK_EVERY
+from tests.kit.seeds import rounds
+from tests.kit.writers.plan import writer_plan_of
+from tests.kit.writers.rounds import run_writer_rounds
+from tests.kit.writers.stage import WriterStage, writer_stage
 
 pytestmark = [pytest.mark.kafka, pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(900)]
 

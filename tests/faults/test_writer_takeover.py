@@ -16,12 +16,12 @@ from sqlalchemy import Engine, create_engine, select, text
 from headwater.lineage.sql.writer_tables import OFFSETS
 from headwater.lineage.store import open_store
 from headwater.local import KafkaServer, Service
-from tests.benchmarks.many_events import encoded_events
-from tests.faults.store_check import check_store, state_of
-from tests.faults.writer_process import WriterProcess
+from tests.kit.events.many import encoded_events
 from tests.kit.stores import own_database
 from tests.kit.topics import new_topic, recreate_topic
 from tests.kit.waiting import until
+from tests.kit.writers.process import WriterProcess
+from tests.kit.writers.store_check import check_store, state_of
 
 pytestmark = [
     pytest.mark.kafka,

@@ -21,7 +21,7 @@ from headwater.local import Service
 from headwater.versions import align, check
 from headwater.versions.finder import find_versions
 from tests.benchmarks.align_tables import TABLES, everything
-from tests.benchmarks.graph import BEGAN, Graph, Size, Values, key_of, put_postgres, put_sqlite
+from tests.kit.lineage.graph import BEGAN, Graph, Size, Values, key_of, put_postgres, put_sqlite
 
 pytestmark = [pytest.mark.database, pytest.mark.long]
 

@@ -25,9 +25,9 @@ from headwater.events.changes import (
 )
 from headwater.events.tables import Table
 from headwater.events.types import columns_from_schema_json, schema_json, to_json
-from tests.ddl import type_of
-from tests.integration.spark_jvm import JVM_ERROR, spark_classes
-from tests.property.table_changes import histories
+from tests.kit.columns.ddl import type_of
+from tests.kit.columns.table_changes import histories
+from tests.kit.spark.jvm import JVM_ERROR, spark_classes
 
 pytestmark = pytest.mark.spark
 

@@ -18,9 +18,9 @@ from headwater.consumers.archive.directory import ParquetArchive
 from headwater.consumers.archive.verification import Verification
 from headwater.events.avro.raw_reader import kind_of
 from headwater.local import Service
-from tests.archive_topics import Truth, as_truth, send, truth
-from tests.archives import read_all
-from tests.integration.spark_session import spark_session
+from tests.kit.archive.records import read_all
+from tests.kit.archive.topics import Truth, as_truth, send, truth
+from tests.kit.spark.session import spark_session
 from tests.kit.topics import new_topic
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def spark(java_home: Path) -> Iterator[SparkSession]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 def test_spark_reads_the_archive(spark: SparkSession, tmp_path: Path) -> None:
-    from tests.archives import DAY, FIRST, NOON, append, records
+    from tests.kit.archive.records import DAY, FIRST, NOON, append, records
 
     archive = ParquetArchive.create(tmp_path / "archive")
     found = records(FIRST, 0, 40) + records(FIRST, 40, 60, time=NOON + DAY)

@@ -22,9 +22,10 @@ from headwater.forwarders.atlas.mapping import atlas_changes
 from headwater.forwarders.atlas.messages import envelopes, notifications
 from headwater.forwarders.atlas.options import AtlasNames
 from headwater.forwarders.atlas.types import definitions
-from tests import atlas_exchange
-from tests.atlas_server import AtlasServer
-from tests.atlas_story import (
+from tests.kit.atlas import exchange as atlas_exchange
+from tests.kit.atlas.cases import CASES
+from tests.kit.atlas.server import AtlasServer
+from tests.kit.atlas.story import (
     CHANGING,
     DAILY,
     ETL,
@@ -41,8 +42,7 @@ from tests.atlas_story import (
     table,
     told,
 )
-from tests.golden.forwarders.atlas_cases import CASES
-from tests.golden.forwarders.datahub_cases import in_lake
+from tests.kit.forwarders.datahub_cases import in_lake
 from tests.kit.waiting import until
 
 pytestmark = [

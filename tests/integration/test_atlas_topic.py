@@ -17,8 +17,8 @@ from headwater.forwarders.atlas.messages import notifications
 from headwater.forwarders.atlas.options import AtlasNames
 from headwater.local import Service
 from headwater.spi import CheckStatus
-from tests.atlas_envelopes import opened
-from tests.atlas_story import STORY, send
+from tests.kit.atlas.envelopes import opened
+from tests.kit.atlas.story import STORY, send
 from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
 

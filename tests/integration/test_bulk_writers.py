@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.lineage.store import open_store
-from tests.integration.bulk_writers import Written, digest_in, digest_in_memory, written_by_many
+from tests.kit.lineage.bulk_writers import Written, digest_in, digest_in_memory, written_by_many
 from tests.kit.stores import database_on
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.events import Committed, Gap
-from tests.faults.capture_kit import BLOCKING_LISTENER, compiled, driver, in_threads, open_gate, tapped
-from tests.matrix.harness import attached, of
+from tests.kit.faults.capture import BLOCKING_LISTENER, compiled, driver, in_threads, open_gate, tapped
+from tests.kit.spark.driver import attached, of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

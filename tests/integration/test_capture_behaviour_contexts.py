@@ -14,7 +14,7 @@ import pytest
 from headwater.events import Closed, Committed
 from headwater.listeners import install, uninstall
 from headwater.testing.memory import MemoryListener
-from tests.faults.capture_kit import another_context, driver, java_threads, make_tables
+from tests.kit.faults.capture import another_context, driver, java_threads, make_tables
 from tests.kit.waiting import until
 
 if TYPE_CHECKING:

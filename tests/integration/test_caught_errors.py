@@ -12,7 +12,7 @@ import pytest
 
 from headwater.listeners.capture import jvm
 from headwater.listeners.capture.jvm import JavaClasses
-from tests.integration.spark_jvm import spark_classes
+from tests.kit.spark.jvm import spark_classes
 
 pytestmark = pytest.mark.spark
 SOURCE = """package headwater.capture;

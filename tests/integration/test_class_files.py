@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headwater.listeners.capture.jvm import JavaClasses
-from tests.integration.spark_jvm import spark_classes
+from tests.kit.spark.jvm import spark_classes
 
 pytestmark = pytest.mark.spark
 NAME = "SqlExecutionListener"

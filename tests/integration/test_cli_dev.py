@@ -21,7 +21,7 @@ from sqlalchemy import create_engine
 from headwater.cli.exits import Exit
 from headwater.events.avro import Codec
 from headwater.local.process_identity import ProcessIdentity
-from tests.kit.written_events import commits
+from tests.kit.events.written import commits
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database, pytest.mark.timeout(600), pytest.mark.long]
 PATIENCE = 300.0

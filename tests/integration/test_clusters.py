@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.spark_clusters import SPARK_HOME, make_python, make_zip, standalone_cluster
-from tests.integration.spark_packages import package_settings
 from tests.kit.drivers import BIN, SECONDS, Ended, Event, Place
+from tests.kit.spark.clusters import SPARK_HOME, make_python, make_zip, standalone_cluster
+from tests.kit.spark.packages import package_settings
 
 pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.spark, pytest.mark.xdist_group("clusters")]
 

@@ -11,11 +11,11 @@ import pytest
 
 from headwater.listeners.capture.plan.columns import lineage_of
 from headwater.listeners.capture.plan.tree import Plan
-from tests.integration.column_frames import FRAMES, Frame
-from tests.integration.column_notation import edges, edges_of, table_of
-from tests.integration.column_queries import QUERIES, TABLES
-from tests.integration.plan_reader import PlanReader
-from tests.integration.spark_session import spark_session
+from tests.kit.plan.frames import FRAMES, Frame
+from tests.kit.plan.notation import edges, edges_of, table_of
+from tests.kit.plan.queries import QUERIES, TABLES
+from tests.kit.plan.reader import PlanReader
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

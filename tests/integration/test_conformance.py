@@ -12,7 +12,7 @@ import pytest
 
 from headwater.conformance import Finding, Verdict
 from headwater.conformance.verdicts import WHOLE_SCENARIO
-from tests.integration.conformance_runs import play_with_headwater
+from tests.kit.conformance.runs import play_with_headwater
 
 pytestmark = [
     pytest.mark.slow,

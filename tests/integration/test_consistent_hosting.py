@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from headwater.lineage.store import open_store
-from tests.integration.java_programs import jar, java
-from tests.integration.servers import Served, configure, serving
 from tests.kit.drivers import PYTHON, SECONDS, Place
-from tests.matrix.harness import ICEBERG
-from tests.matrix.sparks import MAJOR
+from tests.kit.spark.driver import ICEBERG
+from tests.kit.spark.hosting import Served, configure, serving
+from tests.kit.spark.java_programs import jar, java
+from tests.kit.spark.versions import MAJOR
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.long, pytest.mark.needs("iceberg")]
 CONNECT = () if MAJOR >= 4 else (f"org.apache.spark:spark-connect_2.12:{version('pyspark')}",)

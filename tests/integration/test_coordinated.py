@@ -29,8 +29,12 @@ from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.sql.errors import StoreUnreachableError
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import EXAMPLES
-from tests.benchmarks.mixture import events
-from tests.integration.coordinated_kit import (
+from tests.kit.events.mixture import events
+from tests.kit.events.written import commits
+from tests.kit.events.written import digest_by_law as law_of
+from tests.kit.stores import database_on
+from tests.kit.waiting import until
+from tests.kit.writers.coordinated import (
     GROUP,
     Gate,
     Scripted,
@@ -41,10 +45,6 @@ from tests.integration.coordinated_kit import (
     taken,
     written,
 )
-from tests.kit.stores import database_on
-from tests.kit.waiting import until
-from tests.kit.written_events import commits
-from tests.kit.written_events import digest_by_law as law_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.database, pytest.mark.sample(5)]
 

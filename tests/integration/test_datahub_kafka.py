@@ -22,11 +22,11 @@ from headwater.forwarders.datahub.mapping import datahub_proposals
 from headwater.forwarders.datahub.options import DataHubNames
 from headwater.local import Service
 from headwater.spi import CheckStatus
-from tests.golden.forwarders.datahub_cases import CASES
+from tests.kit.forwarders.datahub_cases import CASES
+from tests.kit.forwarders.stage import MemoryBus
+from tests.kit.registry_server import SchemaRegistry, schema_registry
 from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
-from tests.registry_server import SchemaRegistry, schema_registry
-from tests.unit.forwarders.kit import MemoryBus
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ import pytest
 
 from headwater.cli.demo.requirements import find_requirements
 from headwater.cli.demo.scenario import QUESTIONS, STEPS
-from tests.unit.lineage.html_page import Read
+from tests.kit.lineage.html_page import Read
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(500)]
 

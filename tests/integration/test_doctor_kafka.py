@@ -26,9 +26,9 @@ from headwater.local import Service
 from headwater.local.java import java
 from headwater.local.kafka import kafka_libraries
 from headwater.publishers.kafka import network
-from tests.faults.kafka_secured import new_authority
-from tests.integration.doctor_brokers import SecuredBroker, secured_broker
-from tests.ports import refusing_port
+from tests.kit.kafka.secured import new_authority
+from tests.kit.ports import refusing_port
+from tests.kit.secured_broker import SecuredBroker, secured_broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.sample(5)]
 SECONDS = 60.0

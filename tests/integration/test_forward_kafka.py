@@ -23,10 +23,10 @@ from headwater.events.avro import Codec
 from headwater.events.keys import headers_of, key_of
 from headwater.journal import JournalOptions, LocalLog
 from headwater.local import KafkaServer
-from tests.faults.forward_process import RECORDER, Arrival, ForwardProcess
+from tests.kit.forwarders.process import RECORDER, Arrival, ForwardProcess
+from tests.kit.forwarders.stage import commit
 from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
-from tests.unit.forwarders.kit import commit
 
 PARTITIONS = 4
 JOBS = 20

@@ -24,10 +24,10 @@ import headwater.events
 from headwater.events.kinds import KINDS
 from headwater.forwarders.api import NoLineage
 from headwater.forwarders.openlineage.mapping import openlineage_events
-from tests.integration.servers import Served, configure, serving, sessions
 from tests.kit.drivers import BIN, PYTHON, Ended, Event, Place
-from tests.matrix.harness import ICEBERG
-from tests.matrix.sparks import MAJOR
+from tests.kit.spark.driver import ICEBERG
+from tests.kit.spark.hosting import Served, configure, serving, sessions
+from tests.kit.spark.versions import MAJOR
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(2)]
 CONNECT = () if MAJOR >= 4 else (f"org.apache.spark:spark-connect_2.12:{version('pyspark')}",)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.java_programs import jar
 from tests.kit.drivers import BIN, Place
+from tests.kit.spark.java_programs import jar
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 MAIN = """

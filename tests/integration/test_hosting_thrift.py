@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.java_programs import java
-from tests.integration.servers import Served, configure, serving, sessions
 from tests.kit.drivers import SECONDS, Ended, Place
+from tests.kit.spark.hosting import Served, configure, serving, sessions
+from tests.kit.spark.java_programs import java
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 BEELINE = "org.apache.hive.beeline.BeeLine"

@@ -25,8 +25,8 @@ from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch
 from headwater.testing.memory import MemoryContext
 from tests.contract.test_kafka_listener import messages_of
+from tests.kit.registry_server import schema_registry
 from tests.kit.waiting import attempts, until
-from tests.registry_server import schema_registry
 
 pytestmark = pytest.mark.kafka
 

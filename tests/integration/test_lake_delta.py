@@ -12,9 +12,9 @@ from headwater.errors import ConfigurationError
 from headwater.events.clock import moment_of, wall_micros
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows.tables import COMMIT, DATASET
-from tests.integration.lake_contract import LakeContract
-from tests.integration.lake_kit import Lakes, lake_of, lakes
-from tests.integration.lake_race import check_that_one_of_two_merges_is_refused
+from tests.kit.lake.contract import LakeContract
+from tests.kit.lake.race import check_that_one_of_two_merges_is_refused
+from tests.kit.lake.sessions import Lakes, lake_of, lakes
 
 pytestmark = [
     pytest.mark.spark,

@@ -1,6 +1,6 @@
 """Questions in Spark's SQL have the answers that were found by hand, and those of a database over the same events.
 
-The tables are views of a session, so that each story has its own in no time; tests/integration/lake_contract.py asks
+The tables are views of a session, so that each story has its own in no time; tests/kit/lake/contract.py asks
 tables of each format.
 """
 
@@ -26,10 +26,10 @@ from headwater.lineage.rows import Row, merge_by_key
 from headwater.lineage.rows.columns import packer
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import open_store
-from tests import pip5_story
-from tests.integration.spark_session import spark_session
-from tests.unit.lineage.all_stories import STORIES
-from tests.unit.lineage.stories import Story, ask, producer_of
+from tests.kit.lineage import pip5_story
+from tests.kit.lineage.all_stories import STORIES
+from tests.kit.lineage.stories import Story, ask, producer_of
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -30,14 +30,14 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreSchemaError
 from headwater.lineage.store import open_store
 from headwater.testing.examples import EXAMPLES
-from tests.benchmarks.mixture import events
-from tests.integration.lake_contract import LakeReadingContract
-from tests.integration.lake_kit import Lakes, digest_by_spark, lake_of, lakes, merge
-from tests.integration.lake_logs import BAD, EVERYTHING, appended, write_log
-from tests.integration.lake_race import check_that_one_of_two_merges_is_refused
-from tests.kit.written_events import digest_by_law
-from tests.unit.lineage.all_stories import STORIES
-from tests.unit.lineage.stories import ask, producer_of
+from tests.kit.events.mixture import events
+from tests.kit.events.written import digest_by_law
+from tests.kit.lake.contract import LakeReadingContract
+from tests.kit.lake.logs import BAD, EVERYTHING, appended, write_log
+from tests.kit.lake.race import check_that_one_of_two_merges_is_refused
+from tests.kit.lake.sessions import Lakes, digest_by_spark, lake_of, lakes, merge
+from tests.kit.lineage.all_stories import STORIES
+from tests.kit.lineage.stories import ask, producer_of
 
 pytestmark = [
     pytest.mark.spark,

@@ -24,7 +24,7 @@ from headwater.lineage.sql import METADATA, store_digest
 from headwater.local import Service
 from headwater.testing.examples import COMMITTED, EXAMPLES
 from headwater.testing.strategies import events
-from tests.property.effort import examples
+from tests.kit.effort import examples
 from tests.property.test_merge_rules import pooled, unique
 
 pytestmark = pytest.mark.slow

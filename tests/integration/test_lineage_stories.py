@@ -10,9 +10,9 @@ from sqlalchemy import Connection, create_engine
 
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
-from tests.unit.lineage.all_stories import STORIES
-from tests.unit.lineage.scripted_producer import store
-from tests.unit.lineage.stories import Story, ask, producer_of
+from tests.kit.lineage.all_stories import STORIES
+from tests.kit.lineage.scripted_producer import store
+from tests.kit.lineage.stories import Story, ask, producer_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 

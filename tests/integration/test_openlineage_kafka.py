@@ -20,9 +20,9 @@ from headwater.forwarders.openlineage.mapping import openlineage_events
 from headwater.local import Service
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
+from tests.kit.forwarders.stage import MemoryBus
 from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
-from tests.unit.forwarders.kit import MemoryBus
 
 EVENTS = [event for event in EXAMPLES if event.kind in {"JobStarted", "Committed", "JobLineage", "DropTable"}]
 

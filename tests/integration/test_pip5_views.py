@@ -17,9 +17,9 @@ from headwater.events.base import StringMap
 from headwater.lineage.sql import create_views
 from headwater.lineage.sql.pip5_views import VIEWS
 from headwater.local import Service
-from tests import pip5_story
-from tests.integration.readers import PASSWORD, mariadb_reader, postgres_reader
-from tests.integration.view_places import database_of, fill, rows_of
+from tests.kit.lineage import pip5_story
+from tests.kit.lineage.readers import PASSWORD, mariadb_reader, postgres_reader
+from tests.kit.lineage.views import database_of, fill, rows_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 

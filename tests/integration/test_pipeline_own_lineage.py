@@ -24,11 +24,11 @@ from headwater.events.avro import Codec
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.integration.pipeline_kit import GROUP, new_store, produce, url_of
-from tests.integration.spark_packages import package_settings
 from tests.kit.drivers import PATIENT
+from tests.kit.spark.packages import package_settings
 from tests.kit.topics import new_topic
 from tests.kit.waiting import until
+from tests.kit.writers.pipeline import GROUP, new_store, produce, url_of
 
 pytestmark = [
     pytest.mark.spark,

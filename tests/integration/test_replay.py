@@ -25,9 +25,9 @@ from headwater.lineage.rows import RowSet
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.testing.examples import EXAMPLES
 from tests.integration.test_store_set_back import GROUP, append, law, plain, running, stored, write_all
+from tests.kit.events.written import digest_in
 from tests.kit.stores import DATABASES, database_on
 from tests.kit.waiting import until
-from tests.kit.written_events import digest_in
 
 pytestmark = [pytest.mark.slow]
 

@@ -27,8 +27,11 @@ from headwater.lineage.replacement.areas import Area, create_area, drop_area
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.benchmarks.mixture import events
-from tests.integration.pipeline_kit import (
+from tests.integration.test_spark_pipeline import written_by_writer
+from tests.integration.test_store_set_back import write_all
+from tests.kit.events.mixture import events
+from tests.kit.topics import new_topic
+from tests.kit.writers.pipeline import (
     GROUP,
     PATIENCE,
     digest_in,
@@ -37,9 +40,6 @@ from tests.integration.pipeline_kit import (
     produce,
     url_of,
 )
-from tests.integration.test_spark_pipeline import written_by_writer
-from tests.integration.test_store_set_back import write_all
-from tests.kit.topics import new_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -168,7 +168,7 @@ def test_the_command(
     import pyspark
 
     from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
-    from tests.integration.spark_packages import package_settings
+    from tests.kit.spark.packages import package_settings
 
     topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, EVERYTHING)

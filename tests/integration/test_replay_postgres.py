@@ -21,8 +21,8 @@ from headwater.lineage.store.migrations import HISTORY, MigrationHistory, Schema
 from headwater.lineage.store.status import read_status
 from tests.integration.test_replay import replayed
 from tests.integration.test_store_set_back import commits, law, write_all
+from tests.kit.events.written import CODEC, digest_in
 from tests.kit.stores import DATABASES, database_on
-from tests.kit.written_events import CODEC, digest_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 

@@ -20,7 +20,7 @@ from headwater.events.avro import (
 )
 from headwater.events.health import Closed, Heartbeat
 from headwater.events.ids import uuid7
-from tests.registry_server import SchemaRegistry, schema_registry
+from tests.kit.registry_server import SchemaRegistry, schema_registry
 
 HEARTBEAT = Heartbeat(producer=uuid7(), sequence=1)
 

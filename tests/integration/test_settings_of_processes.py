@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.java_programs import jar
-from tests.integration.servers import configure, serving
 from tests.integration.test_hosting_connect import CONNECT
 from tests.kit.drivers import BIN, SECONDS, Place
+from tests.kit.spark.hosting import configure, serving
+from tests.kit.spark.java_programs import jar
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]

@@ -29,10 +29,14 @@ from headwater.lineage.bulk import DeadLetter, DeadLetterReason, bump_epoch
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.benchmarks.mixture import events
 from tests.faults.test_hostile_records import FIXED as HOSTILE
 from tests.faults.test_hostile_records import new_topic as new_hostile_topic
-from tests.integration.pipeline_kit import (
+from tests.integration.test_coordinated import refusing
+from tests.kit.events.mixture import events
+from tests.kit.events.written import digest_by_law
+from tests.kit.topics import create_topic, new_topic
+from tests.kit.waiting import until
+from tests.kit.writers.pipeline import (
     GROUP,
     digest_in,
     kafka_session,
@@ -41,10 +45,6 @@ from tests.integration.pipeline_kit import (
     produce,
     url_of,
 )
-from tests.integration.test_coordinated import refusing
-from tests.kit.topics import create_topic, new_topic
-from tests.kit.waiting import until
-from tests.kit.written_events import digest_by_law
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,8 +25,8 @@ from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
 from headwater.events.scalars import EventEnum, Format
 from headwater.testing.examples import EXAMPLES
-from tests.integration import spark_messages as m
-from tests.integration.spark_session import avro_package, spark_session
+from tests.kit.spark import messages as m
+from tests.kit.spark.session import avro_package, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -340,7 +340,7 @@ def test_all_kinds_are_tried() -> None:
 
 
 WITHOUT_AVRO = """
-from tests.integration.spark_session import avro_package, spark_session
+from tests.kit.spark.session import avro_package, spark_session
 from headwater.consumers.spark import MissingSparkError, classify
 from pathlib import Path
 import sys

@@ -14,8 +14,8 @@ import pytest
 from headwater.consumers.spark import AVRO_LIMITS
 from headwater.events.avro import released
 from headwater.events.kinds import KINDS
-from tests.integration import spark_messages as m
-from tests.integration.spark_session import add_from_avro_to_sql, spark_session
+from tests.kit.spark import messages as m
+from tests.kit.spark.session import add_from_avro_to_sql, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

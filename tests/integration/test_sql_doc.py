@@ -14,9 +14,9 @@ from headwater.lineage.sql import METADATA
 from headwater.local import Service
 from headwater.local.mariadb_programs import mariadb_installation
 from headwater.local.postgres import postgres_programs
-from tests import pip5_story
-from tests.integration.readers import PASSWORD, mariadb_reader, postgres_reader
-from tests.integration.sql_doc import (
+from tests.kit.lineage import pip5_story
+from tests.kit.lineage.readers import PASSWORD, mariadb_reader, postgres_reader
+from tests.kit.lineage.sql_doc import (
     ANSWERS,
     Query,
     block,
@@ -28,7 +28,7 @@ from tests.integration.sql_doc import (
     rows_in,
     typed,
 )
-from tests.integration.view_places import database_of, fill
+from tests.kit.lineage.views import database_of, fill
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 

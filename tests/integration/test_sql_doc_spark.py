@@ -11,11 +11,11 @@ from sqlalchemy import make_url, text
 
 from headwater.lineage.sql.pip5_views import VIEWS
 from headwater.local import Service
-from tests import pip5_story
-from tests.integration.readers import postgres_reader
-from tests.integration.spark_session import spark_session
-from tests.integration.sql_doc import ANSWERS, Query, block, lines_of, placed, queries, rows_in
-from tests.integration.view_places import database_of, fill
+from tests.kit.lineage import pip5_story
+from tests.kit.lineage.readers import postgres_reader
+from tests.kit.lineage.sql_doc import ANSWERS, Query, block, lines_of, placed, queries, rows_in
+from tests.kit.lineage.views import database_of, fill
+from tests.kit.spark.session import spark_session
 
 if TYPE_CHECKING:
     from pathlib import Path

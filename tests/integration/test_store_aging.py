@@ -25,8 +25,8 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.store import open_store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place, store
 from tests.kit.stores import DATABASES, database_on, store_on
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, place, store
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(2)]
 

@@ -27,8 +27,8 @@ from headwater.lineage.store.migration import migrate, scripts, upgrade
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory, SchemaVersion
 from headwater.lineage.store.options import StoreOptions
 from headwater.lineage.store.schema_version import VERSION, SchemaState, inspect_schema, read_version
-from tests.integration.catalogs import described
 from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
+from tests.kit.lineage.database_catalogs import described
 
 # The views have indexes of expressions, which nothing needs to see that looks for others.
 pytestmark = [

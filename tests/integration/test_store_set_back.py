@@ -31,11 +31,11 @@ from headwater.lineage.bulk import WriteBatch, WriterInstant
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.lineage.store.status import read_status
 from headwater.local import KafkaServer
-from tests.integration.coordinated_kit import Hook, nothing, options_of, stand_ins
-from tests.integration.store_backups import back_up
+from tests.kit.events.written import CODEC, PATIENCE, digest_by_law, digest_in, on_topic, produced
+from tests.kit.lineage.backups import back_up
 from tests.kit.stores import DATABASES, database_on
 from tests.kit.waiting import until
-from tests.kit.written_events import CODEC, PATIENCE, digest_by_law, digest_in, on_topic, produced
+from tests.kit.writers.coordinated import Hook, nothing, options_of, stand_ins
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(4)]
 

@@ -27,9 +27,9 @@ from headwater.lineage.store import engines, open_store, translate_errors
 from headwater.lineage.store.options import StoreOptions
 from headwater.local import Service
 from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
+from tests.kit.ports import refusing_port
 from tests.kit.stores import own_database
 from tests.kit.waiting import PATIENCE
-from tests.ports import refusing_port
 
 pytestmark = pytest.mark.slow
 SERVERS = [pytest.param(name, marks=pytest.mark.database) for name in ("postgres", "mariadb")]

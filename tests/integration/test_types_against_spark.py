@@ -17,8 +17,8 @@ from headwater.events.types import (
     simple_string,
     to_json,
 )
-from tests.integration.spark_jvm import spark_classes
-from tests.property.spark_types import SPARK_3_SCHEMAS
+from tests.kit.columns.spark_types import SPARK_3_SCHEMAS
+from tests.kit.spark.jvm import spark_classes
 
 pytestmark = pytest.mark.spark
 against_spark = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

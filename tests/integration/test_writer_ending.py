@@ -19,8 +19,8 @@ from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.local.process import free_ports
 from headwater.testing.examples import EXAMPLES
+from tests.kit.ports import refusing_port
 from tests.kit.waiting import PATIENCE, until
-from tests.ports import refusing_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(4)]
 

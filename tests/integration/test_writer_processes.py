@@ -17,12 +17,8 @@ import pytest
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
 from headwater.local.process import free_ports
-from tests.faults.writer_process import children_of
 from tests.integration import test_writer
-from tests.kit.stores import database_on
-from tests.kit.topics import new_topic
-from tests.kit.waiting import until
-from tests.kit.written_events import (
+from tests.kit.events.written import (
     CODEC,
     PATIENCE,
     commits,
@@ -31,6 +27,10 @@ from tests.kit.written_events import (
     on_topic,
     produced,
 )
+from tests.kit.stores import database_on
+from tests.kit.topics import new_topic
+from tests.kit.waiting import until
+from tests.kit.writers.process import children_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
 

@@ -1,4 +1,5 @@
-"""What tests share whatever they test: waiting, databases of a test's own, topics, and drivers as processes.
+"""What tests share: a module or a room for each subject, from waiting and topics to whole rounds of faults.
 
-It imports nothing else of tests. A helper that another test module needs moves here, or into the kit of its folder.
+A test module imports of tests only what is here, and what is here imports nothing else of tests
+(tests/unit/test_kit.py). What a second test module needs moves here.
 """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.matrix.sparks import MAJOR, MINOR, lacking
+from tests.kit.spark.versions import MAJOR, MINOR, lacking
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -38,6 +38,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_sessionfinish() -> None:
     """Stop the driver that modules share."""
-    loaded: ModuleType | None = sys.modules.get("tests.integration.spark_session")
+    loaded: ModuleType | None = sys.modules.get("tests.kit.spark.session")
     if loaded:
         loaded.release()

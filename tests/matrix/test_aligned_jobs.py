@@ -25,7 +25,7 @@ from headwater.versions.aligned import (
     start_options,
 )
 from headwater.versions.aligned.checkpoints import Checkpoint
-from tests.integration.aligned_kit import (
+from tests.kit.versions.aligned import (
     GROUP,
     ORDERS,
     PRODUCTS,

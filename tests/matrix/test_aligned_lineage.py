@@ -11,7 +11,7 @@ import pytest
 from headwater.events import Committed
 from headwater.events.jobs import ReadMode
 from headwater.versions.aligned import AlignedBatch, aligned_query
-from tests.matrix.harness import DELTA, Driver, driver_with, of
+from tests.kit.spark.driver import DELTA, Driver, driver_with, of
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("delta")]
 

@@ -18,7 +18,7 @@ from headwater.versions.aligned import (
     UncertainWriteError,
 )
 from headwater.versions.aligned.checkpoints import Checkpoint
-from tests.matrix.harness import PAIMON, Driver, driver_with
+from tests.kit.spark.driver import PAIMON, Driver, driver_with
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ from headwater.events import Event
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import Store, open_store
 from headwater.versions.aligned import AlignedBatch, aligned_query
-from tests.matrix.harness import DELTA, Driver, driver_with
+from tests.kit.spark.driver import DELTA, Driver, driver_with
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("delta")]
 POLL_SECONDS = 600

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from headwater.events import AlterTable, CreateTable, DropTable, Event, Format, Gap
-from tests.matrix.catalog_lines import lines
-from tests.matrix.delta_racer import QUICK
-from tests.matrix.harness import DELTA, Driver, of, shared_driver, smoking, the
+from tests.kit.cases.catalog_lines import lines
+from tests.kit.formats.delta_racer import QUICK
+from tests.kit.spark.driver import DELTA, Driver, of, shared_driver, smoking, the
 
 pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.needs("delta")]
 

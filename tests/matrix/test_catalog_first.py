@@ -10,8 +10,8 @@ import pytest
 
 from headwater.events import CreateDatabase, DropDatabase
 from headwater.events.catalog import ModificationEffect
-from tests.matrix.catalog_lines import lines
-from tests.matrix.harness import PLAIN, SECONDS, Driver, attached, driver_with, of
+from tests.kit.cases.catalog_lines import lines
+from tests.kit.spark.driver import PLAIN, SECONDS, Driver, attached, driver_with, of
 
 
 @pytest.fixture(scope="module")

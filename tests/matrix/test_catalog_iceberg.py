@@ -22,8 +22,8 @@ from headwater.events import (
 )
 from headwater.events.catalog import CatalogModification, ModificationEffect
 from headwater.events.types import parse_json, simple_string
-from tests.matrix.catalog_lines import lines, with_nobody_looking
-from tests.matrix.harness import HOST, ICEBERG, Driver, of, shared_driver, smoking, the
+from tests.kit.cases.catalog_lines import lines, with_nobody_looking
+from tests.kit.spark.driver import HOST, ICEBERG, Driver, of, shared_driver, smoking, the
 
 pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg")]
 A = "CREATE TABLE ice.{db}.a (id BIGINT NOT NULL COMMENT 'the key', s STRING, n INT) USING iceberg"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from headwater.events import AlterTable, CreateTable, DatasetId, Format, Gap
-from tests.matrix.catalog_lines import lines, with_nobody_looking
-from tests.matrix.harness import HOST, PAIMON, Driver, of, shared_driver, the
+from tests.kit.cases.catalog_lines import lines, with_nobody_looking
+from tests.kit.spark.driver import HOST, PAIMON, Driver, of, shared_driver, the
 
 pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon")]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from headwater.events import AlterTable, Committed, CreateTable, DatasetId, DropTable, Event, Gap
-from tests.matrix.catalog_lines import REDACTED, Shown, agrees, lines, shown, with_nobody_looking
-from tests.matrix.harness import HOST, PLAIN, Driver, driver_with, of, smoking, the
+from tests.kit.cases.catalog_lines import REDACTED, Shown, agrees, lines, shown, with_nobody_looking
+from tests.kit.spark.driver import HOST, PLAIN, Driver, driver_with, of, smoking, the
 
 A = "CREATE TABLE a (id INT, s STRING) USING parquet"
 """A plain table; P is partitioned, N has a struct and a default."""

@@ -20,9 +20,9 @@ from headwater.lineage.questions.columns import ColumnEdge, downstream_columns, 
 from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.questions.tables import TableEdge, downstream_tables, upstream_tables
 from headwater.lineage.store import open_store
+from tests.kit.cases.catalog_lines import lines
+from tests.kit.spark.driver import HOST, PLAIN, Driver, of, shared_driver, the
 from tests.kit.waiting import PATIENCE
-from tests.matrix.catalog_lines import lines
-from tests.matrix.harness import HOST, PLAIN, Driver, of, shared_driver, the
 
 pytestmark = pytest.mark.xdist_group("spark-plain")
 

@@ -14,9 +14,9 @@ from headwater.lineage.client import Lineage
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
 from headwater.versions import NoAlignmentError, reading
-from tests.matrix import consistent_cases
-from tests.matrix.harness import DELTA, ICEBERG, Driver, shared_driver, together
-from tests.matrix.lens_cases import ids
+from tests.kit.cases import consistent as consistent_cases
+from tests.kit.cases.lens import ids
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, shared_driver, together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -31,11 +31,11 @@ from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from headwater.events.tables import Constraint, ConstraintKind
 from headwater.listeners.capture.command_registry import all_commands
 from headwater.listeners.capture.jvm import JavaClasses
+from tests.kit.formats.delta_racer import QUICK
+from tests.kit.spark.driver import DELTA, HOST, Driver, edges, of, shared_driver, smoking, the
+from tests.kit.spark.java_lint import complaints_of_javac
+from tests.kit.spark.versions import MAJOR
 from tests.kit.waiting import attempts
-from tests.matrix.delta_racer import QUICK
-from tests.matrix.harness import DELTA, HOST, Driver, edges, of, shared_driver, smoking, the
-from tests.matrix.java_lint import complaints_of_javac
-from tests.matrix.sparks import MAJOR
 
 pytestmark = [
     pytest.mark.xdist_group("spark-delta"),

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.matrix.delta_racer import QUICK, WRITERS, CommitReport, make_tables, race, wrongs
-from tests.matrix.harness import DELTA, Driver, shared_driver
+from tests.kit.formats.delta_racer import QUICK, WRITERS, CommitReport, make_tables, race, wrongs
+from tests.kit.spark.driver import DELTA, Driver, shared_driver
 
 pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.long, pytest.mark.needs("delta")]
 
@@ -57,7 +57,7 @@ def test_two_applications(driver: Driver, java_home: Path, tmp_path: Path) -> No
 def racer(java_home: Path, directory: Path, application: str) -> Generator[subprocess.Popen[str], None, None]:
     words = [str(java_home), str(directory), application, str(LONG_ROUNDS)]
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.matrix.delta_racer", *words],
+        [sys.executable, "-m", "tests.kit.formats.delta_racer", *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

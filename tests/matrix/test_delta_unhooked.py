@@ -11,8 +11,8 @@ from headwater.events import Committed, CreateTable, Gap
 from headwater.events.catalog import ModificationEffect
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope
-from tests.matrix.delta_racer import QUICK
-from tests.matrix.harness import DELTA, Driver, driver_with, of, the
+from tests.kit.formats.delta_racer import QUICK
+from tests.kit.spark.driver import DELTA, Driver, driver_with, of, the
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("delta")]
 

@@ -15,7 +15,7 @@ import pytest
 from headwater.events import AlterTable, Committed, CreateTable, Event, Gap, StatementFailed
 from headwater.events.catalog import CatalogModification
 from headwater.events.jobs import CommitKind
-from tests.matrix.harness import DELTA, ICEBERG, Driver, driver_with, of, the, together
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, driver_with, of, the, together
 
 pytestmark = [pytest.mark.sample(1), pytest.mark.needs("delta", "iceberg")]
 

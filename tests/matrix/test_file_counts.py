@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headwater.events import Committed
-from tests.matrix.harness import PLAIN, Driver, of, shared_driver, the
+from tests.kit.spark.driver import PLAIN, Driver, of, shared_driver, the
 
 pytestmark = pytest.mark.xdist_group("spark-plain")
 

@@ -11,8 +11,8 @@ import pytest
 
 from headwater.events import Committed, Gap, JobLineage
 from headwater.events.jobs import ReadMode
-from tests.matrix.harness import HOST, PLAIN, Driver, edges, of, shared_driver, the
-from tests.matrix.streams import Case, commits, run_fed
+from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver, the
+from tests.kit.spark.streams import Case, commits, run_fed
 
 pytestmark = pytest.mark.xdist_group("spark-plain")
 

@@ -15,9 +15,9 @@ from pyspark.sql.functions import expr
 
 from headwater.events import Committed, DatasetId, Gap, JobLineage, StatementFailed, TableName
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
-from tests.matrix.harness import HOST, PLAIN, Driver, edges, of, shared_driver, the
-from tests.matrix.java_lint import complaints_of_javac
-from tests.matrix.sparks import MAJOR, MINOR
+from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver, the
+from tests.kit.spark.java_lint import complaints_of_javac
+from tests.kit.spark.versions import MAJOR, MINOR
 
 pytestmark = [
     pytest.mark.xdist_group("spark-plain"),

@@ -18,8 +18,8 @@ from headwater.events.jobs import CommitKind as K
 from headwater.events.jobs import OverwriteScope as X
 from headwater.listeners.capture.driver_listener import exclude_from_capture
 from headwater.listeners.installation.application_environment import read_environment
-from tests.matrix.catalog_lines import lines
-from tests.matrix.harness import HOST, PLAIN, Driver, Extensions, driver_with, edges, of, the
+from tests.kit.cases.catalog_lines import lines
+from tests.kit.spark.driver import HOST, PLAIN, Driver, Extensions, driver_with, edges, of, the
 
 pytestmark = [pytest.mark.sample(7)]
 

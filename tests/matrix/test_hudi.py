@@ -15,10 +15,10 @@ import pytest
 from headwater.events import Committed, Format, Gap, Input, Output
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from headwater.listeners.capture.command_registry import all_commands
-from tests.matrix.harness import Driver, of, the
-from tests.matrix.hudi_place import Place, Step, hudi_driver, make_templates
-from tests.matrix.hudi_racer import WRITERS, make_tables, race, wrongs
-from tests.matrix.java_lint import complaints_of_javac
+from tests.kit.formats.hudi_place import Place, Step, hudi_driver, make_templates
+from tests.kit.formats.hudi_racer import WRITERS, make_tables, race, wrongs
+from tests.kit.spark.driver import Driver, of, the
+from tests.kit.spark.java_lint import complaints_of_javac
 
 pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(5, keep=("test_javac_agrees",))]
 K, X = CommitKind, OverwriteScope

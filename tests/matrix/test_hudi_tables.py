@@ -29,8 +29,8 @@ from headwater.events.catalog import ModificationCause, ModificationEffect
 from headwater.events.changes import AddColumn, DropPartition, RecommentColumn, RenameTable
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
-from tests.matrix.harness import Driver, edges, of, the
-from tests.matrix.hudi_place import Place, Step, hudi_driver, make_templates
+from tests.kit.formats.hudi_place import Place, Step, hudi_driver, make_templates
+from tests.kit.spark.driver import Driver, edges, of, the
 
 pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(6)]
 K, X = CommitKind, OverwriteScope

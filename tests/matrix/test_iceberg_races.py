@@ -14,11 +14,11 @@ import pytest
 from headwater.events import Committed, Gap
 from headwater.listeners.capture.pipeline import EventPipeline
 from headwater.listeners.capture.records import Record, StatementRecord
-from tests.faults.capture_kit import compiled
-from tests.matrix import iceberg_race
-from tests.matrix.harness import ICEBERG, Driver, of, shared_driver
-from tests.matrix.iceberg_race import check, in_threads, made_in, race, tables_of, write
-from tests.matrix.iceberg_truth import metadata_at
+from tests.kit.faults.capture import compiled
+from tests.kit.formats import iceberg_race
+from tests.kit.formats.iceberg_race import check, in_threads, made_in, race, tables_of, write
+from tests.kit.formats.iceberg_truth import metadata_at
+from tests.kit.spark.driver import ICEBERG, Driver, of, shared_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -44,9 +44,9 @@ from headwater.events.changes import (
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from headwater.events.tables import SortField, Transform
 from headwater.listeners.capture.jvm import JavaClasses
-from tests.matrix.harness import ICEBERG, Driver, Extensions, driver_with, of, the
-from tests.matrix.iceberg_truth import Metadata, metadata_at
-from tests.matrix.sparks import MAJOR
+from tests.kit.formats.iceberg_truth import Metadata, metadata_at
+from tests.kit.spark.driver import ICEBERG, Driver, Extensions, driver_with, of, the
+from tests.kit.spark.versions import MAJOR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

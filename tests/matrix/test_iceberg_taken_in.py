@@ -15,8 +15,8 @@ import pytest
 from headwater.events import Committed, CreateTable, DatasetId, Format, Gap, Output, TableName
 from headwater.events.column_lineage import Derivation
 from headwater.events.jobs import CommitKind, OverwriteScope
-from tests.matrix.harness import HOST, ICEBERG, Driver, Extensions, driver_with, edges, of, the
-from tests.matrix.iceberg_truth import Metadata, metadata_at
+from tests.kit.formats.iceberg_truth import Metadata, metadata_at
+from tests.kit.spark.driver import HOST, ICEBERG, Driver, Extensions, driver_with, edges, of, the
 
 pytestmark = [pytest.mark.sample(3), pytest.mark.needs("iceberg")]
 

@@ -14,9 +14,9 @@ import pytest
 
 from headwater.events import Committed, Gap
 from headwater.events.health import GapReason
-from tests.matrix.harness import ICEBERG, Driver, driver_with, of, the
-from tests.matrix.iceberg_race import check, in_threads, made_in, race, tables_of, write
-from tests.matrix.iceberg_truth import metadata_at
+from tests.kit.formats.iceberg_race import check, in_threads, made_in, race, tables_of, write
+from tests.kit.formats.iceberg_truth import metadata_at
+from tests.kit.spark.driver import ICEBERG, Driver, driver_with, of, the
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("iceberg")]
 

@@ -23,10 +23,10 @@ from headwater.events import (
 from headwater.events.catalog import ModificationCause
 from headwater.events.changes import AddColumn, RetypeColumn
 from headwater.events.jobs import CommitKind, OverwriteScope
-from tests.matrix.harness import HOST, ICEBERG, Driver, Extensions, driver_with, of, the
-from tests.matrix.iceberg_truth import Metadata, metadata_at
-from tests.matrix.java_lint import complaints_of_javac
-from tests.matrix.sparks import SPARK
+from tests.kit.formats.iceberg_truth import Metadata, metadata_at
+from tests.kit.spark.driver import HOST, ICEBERG, Driver, Extensions, driver_with, of, the
+from tests.kit.spark.java_lint import complaints_of_javac
+from tests.kit.spark.versions import SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,7 +26,7 @@ from headwater.events import (
     TableName,
 )
 from headwater.events.jobs import CommitKind, OverwriteScope
-from tests.matrix.harness import HOST, JDBC, Driver, driver_with, edges, of, the
+from tests.kit.spark.driver import HOST, JDBC, Driver, driver_with, edges, of, the
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

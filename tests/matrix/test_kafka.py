@@ -26,10 +26,10 @@ from headwater.events import (
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode, StartPosition, StartReason
 from headwater.events.tables import ViewSource
-from tests.matrix.harness import KAFKA, Driver, driver_with, edges, of, the
-from tests.matrix.java_lint import complaints_of_javac
-from tests.matrix.kafka_broker import NOW, Broker
-from tests.matrix.streams import Case, Start, barriers, commits
+from tests.kit.spark.driver import KAFKA, Driver, driver_with, edges, of, the
+from tests.kit.spark.java_lint import complaints_of_javac
+from tests.kit.spark.kafka_broker import NOW, Broker
+from tests.kit.spark.streams import Case, Start, barriers, commits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

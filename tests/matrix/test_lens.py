@@ -10,9 +10,9 @@ import pytest
 
 from headwater.events import Committed
 from headwater.lens import LensError, TargetEffect, lens
-from tests.matrix.harness import ICEBERG, Driver, shared_driver, the
-from tests.matrix.lens_cases import READS, fill, ids, refuses_frames_of_another_pin
-from tests.matrix.sparks import MAJOR
+from tests.kit.cases.lens import READS, fill, ids, refuses_frames_of_another_pin
+from tests.kit.spark.driver import ICEBERG, Driver, shared_driver, the
+from tests.kit.spark.versions import MAJOR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

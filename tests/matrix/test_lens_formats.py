@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headwater.lens import lens
-from tests.matrix.harness import DELTA, PAIMON, shared_driver
-from tests.matrix.lens_cases import READS, fill, ids, refuses_frames_of_another_pin
+from tests.kit.cases.lens import READS, fill, ids, refuses_frames_of_another_pin
+from tests.kit.spark.driver import DELTA, PAIMON, shared_driver
 
 pytestmark = [pytest.mark.long]
 QUICK = {"spark__databricks__delta__snapshotPartitions": "2"}

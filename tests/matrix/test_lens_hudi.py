@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.lens import lens
-from tests.matrix.consistent_cases import Tables, explained, reading
-from tests.matrix.harness import Driver
-from tests.matrix.hudi_place import hudi_driver
-from tests.matrix.lens_cases import ids, refuses_frames_of_another_pin
+from tests.kit.cases.consistent import Tables, explained, reading
+from tests.kit.cases.lens import ids, refuses_frames_of_another_pin
+from tests.kit.formats.hudi_place import hudi_driver
+from tests.kit.spark.driver import Driver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

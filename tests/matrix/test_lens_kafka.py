@@ -11,8 +11,8 @@ import pytest
 
 from headwater.events import Committed
 from headwater.lens import LensError, lens
-from tests.matrix.harness import KAFKA, Driver, driver_with, the
-from tests.matrix.kafka_broker import NOW, Broker
+from tests.kit.spark.driver import KAFKA, Driver, driver_with, the
+from tests.kit.spark.kafka_broker import NOW, Broker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

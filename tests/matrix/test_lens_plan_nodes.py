@@ -16,9 +16,9 @@ import pytest
 from headwater.cli.doctor.class_files import Jars
 from headwater.lens.java_calls import names
 from headwater.local.cache import cache_directory
-from tests.class_files import classes_in, descendants
-from tests.integration.spark_packages import package_settings
-from tests.matrix.sparks import packages
+from tests.kit.spark.class_files import classes_in, descendants
+from tests.kit.spark.packages import package_settings
+from tests.kit.spark.versions import packages
 
 pytestmark = [pytest.mark.needs("iceberg", "delta")]
 

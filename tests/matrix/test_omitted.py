@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.events import CatalogOptionsDeclared, Committed, Gap, JobLineage
-from tests.matrix.harness import ICEBERG, Driver, Extensions, driver_with, of, the
+from tests.kit.spark.driver import ICEBERG, Driver, Extensions, driver_with, of, the
 
 _CATALOG = {key: text for key, text in ICEBERG.conf.items() if key.startswith("spark.sql.catalog.ice")}
 _HIDDEN = {key.replace(".ice", ".hid"): text.replace("/ice", "/hid") for key, text in _CATALOG.items()}

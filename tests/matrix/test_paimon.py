@@ -32,9 +32,7 @@ from headwater.events.catalog import ModificationCause
 from headwater.events.changes import AddColumn, DropPartition
 from headwater.events.health import GapReason
 from headwater.listeners.capture.formats import plugin_of
-from tests.matrix.harness import PAIMON, Driver, driver_with, of, the
-from tests.matrix.java_lint import complaints_of_javac
-from tests.matrix.paimon_cases import (
+from tests.kit.formats.paimon_cases import (
     BRANCHED,
     FILLED,
     KEYED,
@@ -47,7 +45,9 @@ from tests.matrix.paimon_cases import (
     Case,
     save_to_path,
 )
-from tests.matrix.paimon_place import Place, check, commits, fresh
+from tests.kit.formats.paimon_place import Place, check, commits, fresh
+from tests.kit.spark.driver import PAIMON, Driver, driver_with, of, the
+from tests.kit.spark.java_lint import complaints_of_javac
 
 pytestmark = [
     pytest.mark.needs("paimon"),

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.matrix.harness import PAIMON, Driver, shared_driver
-from tests.matrix.paimon_writers import write
+from tests.kit.formats.paimon_writers import write
+from tests.kit.spark.driver import PAIMON, Driver, shared_driver
 
 ROOT: Final = Path(__file__).parents[2]
 FIRST, FIRST_FOR_LONG, SECOND = 100_000, 500_000, 900_000
@@ -33,7 +33,14 @@ def another(java_home: Path, driver: Driver, database: str, threads: int, commit
     """Another application, without hooks; what it reported is in the list when the block has ended."""
     events: list[Any] = []
     numbers = [str(each) for each in (SECOND, threads, commits)]
-    command = [sys.executable, "-m", "tests.matrix.paimon_writers", str(java_home), f"{driver.warehouse}/pai", database]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.kit.formats.paimon_writers",
+        str(java_home),
+        f"{driver.warehouse}/pai",
+        database,
+    ]
     with subprocess.Popen(
         [*command, *numbers], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -10,9 +10,9 @@ import pytest
 
 from headwater.events import Committed
 from headwater.events.health import GapReason
-from tests.matrix.harness import PAIMON, Driver, driver_with, the
-from tests.matrix.paimon_cases import KEYED, KEYS, READS, WRITES, Case
-from tests.matrix.paimon_place import Place, check, commits, fresh
+from tests.kit.formats.paimon_cases import KEYED, KEYS, READS, WRITES, Case
+from tests.kit.formats.paimon_place import Place, check, commits, fresh
+from tests.kit.spark.driver import PAIMON, Driver, driver_with, the
 
 ALIKE = (
     "first",

@@ -13,7 +13,7 @@ from headwater.events import Committed, DatasetId, Format, Gap, JobLineage
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.listeners.capture.driver_listener import exclude_from_capture
-from tests.matrix.harness import HOST, PLAIN, Driver, edges, of, shared_driver, the
+from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver, the
 
 pytestmark = [pytest.mark.xdist_group("spark-plain")]
 

@@ -12,9 +12,9 @@ import pytest
 
 from headwater.events import Committed
 from headwater.lens import consistent, lens
-from tests.matrix.consistent_cases import KEY, Tables, explained, reading
-from tests.matrix.harness import DELTA, ICEBERG, Driver, shared_driver, the, together
-from tests.matrix.lens_cases import ids
+from tests.kit.cases.consistent import KEY, Tables, explained, reading
+from tests.kit.cases.lens import ids
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, shared_driver, the, together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

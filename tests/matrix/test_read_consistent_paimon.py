@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix.consistent_cases import Tables, explained, reading
-from tests.matrix.harness import PAIMON, shared_driver
+from tests.kit.cases.consistent import Tables, explained, reading
+from tests.kit.spark.driver import PAIMON, shared_driver
 
 pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon"), pytest.mark.long]
 

@@ -21,11 +21,11 @@ from headwater.cli.exits import Exit
 from headwater.events import Event
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
-from tests.integration.spark_session import release, spark_session
-from tests.matrix.delta_racer import QUICK
-from tests.matrix.harness import DELTA, HUDI, ICEBERG, PAIMON, SECONDS, Extensions, attached
-from tests.matrix.hudi_place import HUDI_DEFAULTS
-from tests.matrix.iceberg_truth import metadata_at
+from tests.kit.formats.delta_racer import QUICK
+from tests.kit.formats.hudi_place import HUDI_DEFAULTS
+from tests.kit.formats.iceberg_truth import metadata_at
+from tests.kit.spark.driver import DELTA, HUDI, ICEBERG, PAIMON, SECONDS, Extensions, attached
+from tests.kit.spark.session import release, spark_session
 
 pytestmark = pytest.mark.long
 

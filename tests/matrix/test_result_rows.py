@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headwater.versions.validation.result_rows import ResultRowsError, insert_rows
-from tests.matrix.harness import PLAIN, shared_driver
+from tests.kit.spark.driver import PLAIN, shared_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headwater.events import AlterTable, Committed, CreateTable, DropTable, Event, Gap, JobLineage
-from tests.matrix.harness import HOST, ICEBERG, Driver, driver_with, edges, of, the
-from tests.matrix.iceberg_truth import metadata_at
+from tests.kit.formats.iceberg_truth import metadata_at
+from tests.kit.spark.driver import HOST, ICEBERG, Driver, driver_with, edges, of, the
 
 pytestmark = [pytest.mark.needs("iceberg"), pytest.mark.sample(1, keep=("test_one_name_of_two_catalogs",))]
 

@@ -10,7 +10,7 @@ import pytest
 
 from headwater.events import AlterTable, Committed, CreateTable, CreateView, Gap, StatementFailed, TableName
 from headwater.events.changes import RecommentColumn
-from tests.matrix.harness import PLAIN, Driver, driver_with, edges, of, the
+from tests.kit.spark.driver import PLAIN, Driver, driver_with, edges, of, the
 
 pytestmark = [pytest.mark.spark4, pytest.mark.smoke]
 

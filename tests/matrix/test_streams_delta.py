@@ -19,9 +19,9 @@ from headwater import events
 from headwater.events import Committed, CreateTable, Gap, JobStarted, JobStatusChanged, StatementFailed
 from headwater.events.jobs import CommitKind, JobStatus, OverwriteScope, RangeStart, ReadMode, StartReason
 from headwater.versions import NoAlignmentError, align, check
-from tests.matrix.delta_racer import QUICK
-from tests.matrix.harness import DELTA, Driver, edges, of, shared_driver, the
-from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, running, statuses, stored
+from tests.kit.formats.delta_racer import QUICK
+from tests.kit.spark.driver import DELTA, Driver, edges, of, shared_driver, the
+from tests.kit.spark.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, running, statuses, stored
 
 pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.sample(3), pytest.mark.needs("delta")]
 

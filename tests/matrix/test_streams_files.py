@@ -15,9 +15,9 @@ from pyspark import InheritableThread
 from headwater.events import AlterTable, Committed, CreateTable, Format, Gap, JobLineage, JobStarted
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, JobStatus, ReadMode, StartReason
+from tests.kit.spark.driver import PLAIN, Driver, edges, of, shared_driver, the
+from tests.kit.spark.streams import Case, barriers, commits, query_id, run, run_fed, run_so_far, running, statuses
 from tests.kit.waiting import PATIENCE
-from tests.matrix.harness import PLAIN, Driver, edges, of, shared_driver, the
-from tests.matrix.streams import Case, barriers, commits, query_id, run, run_fed, run_so_far, running, statuses
 
 pytestmark = pytest.mark.xdist_group("spark-plain")
 

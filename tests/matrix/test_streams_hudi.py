@@ -10,9 +10,9 @@ import pytest
 
 from headwater.events import Gap
 from headwater.events.jobs import ReadMode
-from tests.matrix.harness import Driver, edges, of
-from tests.matrix.hudi_place import hudi_driver, timeline_of
-from tests.matrix.streams import Case, Start, barriers, commits, run_fed
+from tests.kit.formats.hudi_place import hudi_driver, timeline_of
+from tests.kit.spark.driver import Driver, edges, of
+from tests.kit.spark.streams import Case, Start, barriers, commits, run_fed
 
 pytestmark = [pytest.mark.needs("hudi"), pytest.mark.long]
 _WRITTEN = {

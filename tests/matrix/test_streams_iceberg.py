@@ -15,8 +15,8 @@ import pytest
 from headwater.events import Committed, Gap, JobStarted
 from headwater.events.jobs import JobStatus, RangeStart, ReadMode, StartReason
 from headwater.versions import align, check
-from tests.matrix.harness import ICEBERG, Driver, driver_with, edges, of, the
-from tests.matrix.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, statuses, stored
+from tests.kit.spark.driver import ICEBERG, Driver, driver_with, edges, of, the
+from tests.kit.spark.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, statuses, stored
 
 pytestmark = pytest.mark.needs("iceberg")
 if TYPE_CHECKING:

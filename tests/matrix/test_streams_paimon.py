@@ -14,8 +14,8 @@ import pytest
 
 from headwater.events import Gap, JobStarted
 from headwater.events.jobs import JobStatus, ReadMode, StartReason
-from tests.matrix.harness import PAIMON, Driver, edges, of, shared_driver, the
-from tests.matrix.streams import Case, Start, barriers, commits, ranges, run_fed, statuses
+from tests.kit.spark.driver import PAIMON, Driver, edges, of, shared_driver, the
+from tests.kit.spark.streams import Case, Start, barriers, commits, ranges, run_fed, statuses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headwater.events import Committed, Gap, TableName
-from tests.matrix.harness import DELTA, ICEBERG, Driver, driver_with, edges, of, the, together
-from tests.matrix.iceberg_truth import metadata_at
+from tests.kit.formats.iceberg_truth import metadata_at
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, driver_with, edges, of, the, together
 
 pytestmark = [pytest.mark.sample(2), pytest.mark.needs("delta", "iceberg"), pytest.mark.long]
 

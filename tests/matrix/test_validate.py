@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headwater.cli.exits import Exit
-from tests.matrix.harness import ICEBERG, KAFKA, together
-from tests.matrix.kafka_broker import NOW, Broker
-from tests.matrix.validation_place import FORMATS, ValidationPlace
+from tests.kit.cases.validation import FORMATS, ValidationPlace
+from tests.kit.spark.driver import ICEBERG, KAFKA, together
+from tests.kit.spark.kafka_broker import NOW, Broker
 
 if TYPE_CHECKING:
     from headwater.local import Service

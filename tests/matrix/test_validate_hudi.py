@@ -22,8 +22,8 @@ from headwater.versions.validation.results import (
     rows_of_result,
     state_at,
 )
-from tests.matrix.harness import Driver
-from tests.matrix.hudi_place import Place, hudi_driver
+from tests.kit.formats.hudi_place import Place, hudi_driver
+from tests.kit.spark.driver import Driver
 
 pytestmark = [pytest.mark.needs("hudi"), pytest.mark.long]
 ROWS = "(id INT, v STRING, p STRING) USING hudi PARTITIONED BY (p)"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headwater.cli.exits import Exit
-from tests.matrix.validation_place import FORMATS, ValidationPlace
+from tests.kit.cases.validation import FORMATS, ValidationPlace
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 SCRIPT = """

@@ -11,7 +11,7 @@ import pytest
 
 from headwater.errors import ConfigurationError
 from headwater.versions.validation.comparison import compare
-from tests.matrix.harness import PLAIN, shared_driver
+from tests.kit.spark.driver import PLAIN, shared_driver
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

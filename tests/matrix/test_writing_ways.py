@@ -17,10 +17,10 @@ from typing import Any, Final
 import pytest
 
 from headwater.cli.exits import Exit
+from tests.kit.cases import writing_ways
+from tests.kit.cases.validation import ValidationPlace
 from tests.kit.drivers import PYTHON
-from tests.matrix import writing_ways
-from tests.matrix.harness import DELTA, ICEBERG, together
-from tests.matrix.validation_place import ValidationPlace
+from tests.kit.spark.driver import DELTA, ICEBERG, together
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.needs("iceberg", "delta")]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.house import ROOT, only, run
+from tests.kit.checkout import ROOT, only, run
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.house import ROOT
+from tests.kit.checkout import ROOT
 from tools import uv
 from tools.environment import PythonEnvironment
 

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 import pytest
 
 from headwater.listeners.capture.formats import GROUP
-from tests.packaging.house import ROOT, only
+from tests.kit.checkout import ROOT, only
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(1500)]
 OURS = "headwater.listeners.capture.formats.paimon"

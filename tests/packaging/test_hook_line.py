@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.house import ROOT, run
+from tests.kit.checkout import ROOT, run
 
 pytestmark = pytest.mark.xdist_group("packaging")
 LINE = ROOT / "listeners/headwater/listeners/hook.pth"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.packaging.house import run
+from tests.kit.checkout import run
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.house import ROOT, run
+from tests.kit.checkout import ROOT, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.xdist_group("packaging")]
 BIN = Path(sys.executable).parent

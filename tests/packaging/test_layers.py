@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.packaging.house import MODULES, ROOT, SOURCE_ROOTS
+from tests.kit.checkout import MODULES, ROOT, SOURCE_ROOTS
 
 # Where an import is planted, what it is, and the contract that must break.
 FORBIDDEN = [

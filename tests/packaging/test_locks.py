@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.packaging.house import ROOT
+from tests.kit.checkout import ROOT
 from tools.environment import SPARKS, locked
 
 FILES = sorted((ROOT / "requirements").glob("*.lock"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mypy.main import process_options
 
-from tests.packaging.house import MODULES, ROOT, SCRIPTS, SOURCE_ROOTS
+from tests.kit.checkout import MODULES, ROOT, SCRIPTS, SOURCE_ROOTS
 
 
 @pytest.mark.parametrize("root", SOURCE_ROOTS)

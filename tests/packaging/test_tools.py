@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.house import ROOT, run
+from tests.kit.checkout import ROOT, run
 from tools import bench, check, environment, test_all
 
 

@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from tests.packaging.house import ROOT, SOURCE_ROOTS, only
+from tests.kit.checkout import ROOT, SOURCE_ROOTS, only
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
 HOOK_SOURCE, HOOK_LINE = "headwater/listeners/hook.pth", "headwater.pth"  # see test_hook_line.py

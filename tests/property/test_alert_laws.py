@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from headwater.events import Event
 from headwater.events.changes import DropColumn, RenameColumn
-from tests.property.effort import examples
-from tests.unit.forwarders.alerts.kit import (
+from tests.kit.effort import examples
+from tests.kit.forwarders.alerts import (
     NOON,
     Rules,
     altered,

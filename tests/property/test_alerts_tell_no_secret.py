@@ -14,9 +14,9 @@ from headwater.events.producer import Producer
 from headwater.forwarders.alerts.conditions import findings_of
 from headwater.forwarders.alerts.evaluation import alert_of
 from headwater.testing.examples import DRAFTS, JOB, RUN
-from tests import seeds
+from tests.kit import seeds
+from tests.kit.forwarders.alerts import rule_file
 from tests.property.test_secrets_in_events import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
-from tests.unit.forwarders.alerts.kit import rule_file
 
 pytestmark = pytest.mark.slow
 

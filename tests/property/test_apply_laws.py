@@ -18,7 +18,7 @@ from headwater.events.changes import (
 )
 from headwater.events.tables import Constraint, ConstraintKind, Table
 from headwater.events.types import columns_from_schema_json, parse_json, schema_json, to_json
-from tests.property.table_changes import TYPES, Place, histories, places, tables
+from tests.kit.columns.table_changes import TYPES, Place, histories, places, tables
 
 FRESH = "not there yet"
 

@@ -25,8 +25,8 @@ from headwater.events.avro import Codec
 from headwater.events.base import Model
 from headwater.lineage.bulk import BusPartition
 from headwater.testing.strategies import events
-from tests.archives import DATA, DAY, NOON, append, in_order, read_all
-from tests.property.effort import examples
+from tests.kit.archive.records import DATA, DAY, NOON, append, in_order, read_all
+from tests.kit.effort import examples
 
 pytestmark = pytest.mark.slow
 GOLDEN = [

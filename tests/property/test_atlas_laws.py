@@ -18,8 +18,8 @@ from headwater.forwarders.atlas.options import AtlasNames
 from headwater.forwarders.atlas.resolving import AtlasPlan
 from headwater.testing.examples import DRAFTS
 from headwater.testing.strategies import events
-from tests.atlas_envelopes import opened
-from tests.property.effort import examples
+from tests.kit.atlas.envelopes import opened
+from tests.kit.effort import examples
 from tests.property.test_secrets_in_events import (
     FORMS,
     IN_IDENTITIES,

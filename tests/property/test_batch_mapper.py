@@ -19,7 +19,7 @@ from headwater.lineage.rows import KINDS, Row, RowSet
 from headwater.lineage.rows.copy_format import decode_copy_row
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
-from tests.property.effort import examples
+from tests.kit.effort import examples
 from tests.property.test_merge_rules import pooled, unique
 
 CODEC = Codec()

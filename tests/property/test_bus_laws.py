@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from headwater.errors import TerminalError, TransientError
 from headwater.events.health import Heartbeat
 from headwater.spi import EventRecord, RecordBatch, SpoolPosition
+from tests.kit.bus.scripts import QUICK, bus_of, emit_all, firsts, ids
+from tests.kit.effort import examples
 from tests.kit.waiting import until
-from tests.property.effort import examples
-from tests.unit.bus.kit import QUICK, bus_of, emit_all, firsts, ids
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import pytest
 
 from headwater.events.avro import Problem
 from tests.benchmarks.fuzz_codec import run, watched
-from tests.property.effort import examples
-from tests.seeds import seed
+from tests.kit.effort import examples
+from tests.kit.seeds import seed
 
 
 @pytest.mark.slow

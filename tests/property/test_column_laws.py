@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from headwater.listeners.capture.plan.columns import lineage_of
 from headwater.listeners.capture.plan.tree import Plan
-from tests.property import effort
-from tests.unit.plan.building import Building, column
+from tests.kit import effort
+from tests.kit.plan.building import Building, column
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from headwater.conformance import Verdict, judge, load_scenarios, read_event
 from headwater.conformance.reported import ReportedEvent
-from tests.perfect_events import Document, Documents, mutations, observe, perfect_events
-from tests.property.effort import examples
+from tests.kit.conformance.perfect_events import Document, Documents, mutations, observe, perfect_events
+from tests.kit.effort import examples
 
 SCENARIOS = load_scenarios()
 OBSERVED = {name: observe(name, scenario) for name, scenario in SCENARIOS.items()}

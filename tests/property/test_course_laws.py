@@ -21,7 +21,7 @@ from headwater.journal.files import OS_FILES
 from headwater.listeners.bus.producer_progress import ProducerProgress
 from headwater.listeners.bus.run_ends import append_run_ends
 from headwater.testing.examples import DRAFTS
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 RUNS = [
     draft.model_copy(update={"run": UUID(int=number), **more})

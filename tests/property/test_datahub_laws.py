@@ -18,7 +18,7 @@ from headwater.forwarders.datahub.mapping import PROPOSALS_OF, datahub_proposals
 from headwater.forwarders.datahub.options import DataHubNames
 from headwater.testing.examples import DRAFTS
 from headwater.testing.strategies import events
-from tests.property.effort import examples
+from tests.kit.effort import examples
 from tests.property.test_secrets_in_events import (
     FORMS,
     IN_IDENTITIES,

@@ -40,8 +40,8 @@ from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
 from headwater.testing.examples import CONTEXT
-from tests.property.effort import examples
-from tests.unit.lineage.scripted_producer import NOON
+from tests.kit.effort import examples
+from tests.kit.lineage.scripted_producer import NOON
 
 MINUTE = timedelta(minutes=1)
 JOBS = (JobName(name="a"), JobName(name="b"), JobName(namespace="n", name="a"))

@@ -22,7 +22,7 @@ from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.names import DatasetId, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Column, Transform, Watermark
-from tests.property import spark_types
+from tests.kit.columns import spark_types
 
 NUMBERS = st.integers(0, 10**9)
 WORDS = st.text(st.sampled_from("abcdefgh '%_"), max_size=12)

@@ -34,8 +34,8 @@ from headwater.events.identity.jdbc.dialects import DIALECTS
 from headwater.events.identity.text import joined, split
 from headwater.events.names import DatasetId, TableName
 from headwater.listeners.capture.formats import catalog_of
-from tests.property.effort import examples
-from tests.unit.identity.rows import options
+from tests.kit.effort import examples
+from tests.kit.identity_rows import options
 
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ from headwater.journal import (
 )
 from headwater.journal.record import HEAD_SIZE
 from headwater.journal.segment import HEADER_SIZE
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 pytestmark = pytest.mark.slow
 

@@ -25,8 +25,8 @@ from headwater.lineage.maintenance.deletion import expire_before
 from headwater.lineage.sql import METADATA
 from headwater.versions import NoAlignmentError, align, check
 from headwater.versions.shared_tables import SharedTables
-from tests.property.effort import examples
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, store
+from tests.kit.effort import examples
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, store
 
 pytestmark = pytest.mark.slow
 

@@ -30,8 +30,8 @@ from headwater.lineage.questions.traversal import read_ahead
 from headwater.lineage.questions.traversal.context import Basis
 from headwater.lineage.questions.traversal.history_lines import IrregularHistory
 from headwater.lineage.sql import METADATA
-from tests.property.effort import examples
-from tests.unit.lineage.scripted_producer import ScriptedProducer, dataset, store
+from tests.kit.effort import examples
+from tests.kit.lineage.scripted_producer import ScriptedProducer, dataset, store
 
 pytestmark = pytest.mark.slow
 

@@ -24,7 +24,7 @@ from headwater.lineage.rows import Row, RowSet, combine_rows, merge_by_key
 from headwater.lineage.rows.tables import JOB_LINEAGE_COLUMN, JOB_LINEAGE_TABLE
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from headwater.events.clock import micros_of
 from headwater.lineage.api import DataLineage, TableLineage
 from headwater.lineage.predicates import Predicate, where
 from headwater.lineage.sql.entity_queries import PredicateCompiler
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 pytestmark = pytest.mark.slow
 

@@ -24,8 +24,8 @@ from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.names import UnknownNameError
 from headwater.lineage.questions.snapshots import upstream_snapshots
 from headwater.lineage.sql import METADATA
-from tests.property.effort import examples
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
+from tests.kit.effort import examples
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
 
 pytestmark = pytest.mark.slow
 

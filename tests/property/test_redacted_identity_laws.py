@@ -13,7 +13,7 @@ from headwater.events.marks import Identity, marked
 from headwater.events.producer import Producer
 from headwater.events.redaction import Redactor
 from headwater.testing.examples import DRAFTS
-from tests.property.effort import examples
+from tests.kit.effort import examples
 from tests.property.test_secrets_in_events import Planter
 
 pytestmark = pytest.mark.slow

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from headwater.events.base import Model, StringMap
 from headwater.events.redaction import Redactor, redact
-from tests.property.effort import examples
-from tests.unit.redaction.secret_forms import GROUPS, MARK, texts
+from tests.kit.effort import examples
+from tests.kit.secret_forms import GROUPS, MARK, texts
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from headwater.lineage.rows import RowSet
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import StoreOptions, open_store
 from headwater.testing.examples import EXAMPLES
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 pytestmark = pytest.mark.slow
 

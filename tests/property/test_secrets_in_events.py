@@ -16,7 +16,7 @@ from headwater.events.marks import Identity, SqlText, marked
 from headwater.events.producer import Producer
 from headwater.testing.examples import DRAFTS
 from headwater.testing.strategies import drafts
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 SECRETS = st.text(st.sampled_from("abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"), min_size=12, max_size=24)
 

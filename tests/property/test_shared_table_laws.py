@@ -19,7 +19,7 @@ from headwater.lineage.questions.traversal.identities import Identities
 from headwater.lineage.sql import METADATA
 from headwater.versions import shared_tables
 from headwater.versions.shared_tables import SharedTables
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 pytestmark = pytest.mark.slow
 

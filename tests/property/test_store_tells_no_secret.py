@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from headwater.errors import HeadwaterError
 from headwater.lineage.store.engines import engine_for
 from headwater.lineage.store.options import StoreOptions
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 SECRET = st.text("abcXYZ0189%&=?#@:/\\ '\"\N{SNOWMAN}", min_size=8, max_size=16).map(
     lambda text: f"5ecr\N{LATIN SMALL LETTER E WITH ACUTE}t{text}"

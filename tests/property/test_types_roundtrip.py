@@ -21,7 +21,7 @@ from headwater.events.types import (
     to_json,
 )
 from headwater.events.types.spark_json import field_to_json, parse_field
-from tests.property.spark_types import SCHEMAS, SPARK_3_SCHEMAS, TYPES, data_type
+from tests.kit.columns.spark_types import SCHEMAS, SPARK_3_SCHEMAS, TYPES, data_type
 
 
 @given(TYPES)

@@ -22,8 +22,8 @@ from headwater.events.scalars import Format
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.sql import METADATA
 from headwater.versions import NoAlignmentError, SharedAncestor, align, check, contained
-from tests.property.effort import examples
-from tests.unit.lineage.scripted_producer import ScriptedProducer, dataset, store
+from tests.kit.effort import examples
+from tests.kit.lineage.scripted_producer import ScriptedProducer, dataset, store
 
 pytestmark = pytest.mark.slow
 

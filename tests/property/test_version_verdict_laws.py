@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine
 
 from headwater.lineage.sql import METADATA
-from tests.property.effort import examples
-from tests.property.version_oracle import AnswerCounts, History, ask, lines
+from tests.kit.effort import examples
+from tests.kit.versions.oracle import AnswerCounts, History, ask, lines
 
 pytestmark = pytest.mark.slow
 

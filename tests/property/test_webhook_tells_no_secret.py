@@ -11,7 +11,7 @@ from headwater.events.marks import Identity
 from headwater.events.producer import Producer
 from headwater.forwarders.webhook.cloud_events import binary, cloud_event, structured
 from headwater.testing.examples import DRAFTS, JOB, RUN
-from tests import seeds
+from tests.kit import seeds
 from tests.property.test_secrets_in_events import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
 
 pytestmark = pytest.mark.slow

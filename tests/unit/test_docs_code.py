@@ -21,7 +21,7 @@ from headwater.testing.examples import DRAFTS
 from headwater.testing.listeners import DurableListenerContract
 from headwater.testing.memory import MemoryContext
 from headwater.testing.stores import LineageMetaContract
-from tests.unit.bus.kit import bus_of
+from tests.kit.bus.scripts import bus_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 

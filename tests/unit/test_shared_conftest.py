@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import seeds
+from tests.kit import seeds
 
 ROOT = Path(__file__).parents[2]
 CONFTEST = ROOT / "tests" / "conftest.py"
@@ -111,7 +111,7 @@ def test_all_that_is_random_comes_from_the_seed(folder: Path, monkeypatch: pytes
 def test_a_run_in_parallel_has_one_seed_though_it_is_a_random_one(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    test = "from tests.seeds import seed\ndef test_it(): assert False, f'{seed()};'"
+    test = "from tests.kit.seeds import seed\ndef test_it(): assert False, f'{seed()};'"
     for name in ("test_random.py", "test_other.py"):
         (folder / name).write_text(test)
     monkeypatch.setenv(seeds.VARIABLE, "random")

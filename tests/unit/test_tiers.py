@@ -1,4 +1,4 @@
-"""What tests/tiers.py and tests/quarantine.py promise: samples, groups, slices, and failures that are reported."""
+"""What tests/kit/plugins promises: samples, groups, slices, and failures that are reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import quarantine, tiers
+from tests.kit.plugins import quarantine, tiers
 from tools.test_all import SLICES, Slice
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def folder_with(folder: Path, **modules: str) -> Path:
 
 def run(folder: Path, *options: str) -> str:
     """Run pytest over the folder and return what it says."""
-    plugins = [part for name in ("tiers", "quarantine", "forks") for part in ("-p", f"tests.{name}")]
+    plugins = [part for name in ("tiers", "quarantine", "forks") for part in ("-p", f"tests.kit.plugins.{name}")]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *plugins, *options]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -22,11 +22,21 @@ from headwater.lineage.questions.lineage_answers import DatasetVersion, Snapshot
 from headwater.lineage.questions.names import UnknownNameError
 from headwater.local import Service
 from tests.kit.drivers import BIN, Place
+from tests.kit.formats.files import SCHEMAS, kept
+from tests.kit.spark.driver import DELTA, ICEBERG, PAIMON, PLAIN, Extensions
 from tests.kit.stores import database_on
-from tests.matrix.harness import DELTA, ICEBERG, PAIMON, PLAIN, Extensions
-from tests.whole.files import SCHEMAS, kept
-from tests.whole.shop import COLUMNS, DOOMED, NEXT, SHOP, TABLES, Edge, Kept, downstream_of_products, upstream_of_top
-from tests.whole.way import PATIENCE, Way, settled, way_to
+from tests.kit.whole.shop import (
+    COLUMNS,
+    DOOMED,
+    NEXT,
+    SHOP,
+    TABLES,
+    Edge,
+    Kept,
+    downstream_of_products,
+    upstream_of_top,
+)
+from tests.kit.whole.way import PATIENCE, Way, settled, way_to
 
 pytestmark = [
     pytest.mark.slow,

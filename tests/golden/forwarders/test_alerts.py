@@ -14,7 +14,7 @@ import pytest
 
 from headwater.forwarders.alerts.rules import RULES
 from headwater.testing.examples import BEGAN, EXAMPLES
-from tests.unit.forwarders.alerts.kit import DESTINATIONS, Rules, rule_file
+from tests.kit.forwarders.alerts import DESTINATIONS, Rules, rule_file
 
 pytestmark = pytest.mark.slow
 

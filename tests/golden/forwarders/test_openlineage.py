@@ -36,8 +36,8 @@ from headwater.forwarders.api import NoLineage
 from headwater.forwarders.openlineage.mapping import openlineage_events
 from headwater.testing.examples import COMMITTED, EXAMPLES, PARENT, RUN, place
 from headwater.testing.strategies import events
-from tests.openlineage_spec import facets_of, problems_of
-from tests.property.effort import examples
+from tests.kit.effort import examples
+from tests.kit.openlineage_spec import facets_of, problems_of
 
 pytestmark = pytest.mark.slow
 

@@ -23,8 +23,8 @@ from headwater.forwarders.webhook.messages import EncodedEvent, MessageFormat, j
 from headwater.forwarders.webhook.options import WebhookOptions
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
-from tests.property.effort import examples
-from tests.webhook_server import WebhookRequest, read_events
+from tests.kit.effort import examples
+from tests.kit.forwarders.webhook_server import WebhookRequest, read_events
 
 pytestmark = pytest.mark.slow
 

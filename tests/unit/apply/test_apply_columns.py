@@ -30,7 +30,7 @@ from headwater.events.tables import (
     Watermark,
 )
 from headwater.events.types import columns_from_schema_json, from_field, simple_string, to_json
-from tests.ddl import type_of
+from tests.kit.columns.ddl import type_of
 
 FIRST = ColumnPosition()
 

@@ -40,7 +40,7 @@ from headwater.events.tables import (
     Watermark,
 )
 from headwater.events.types import MAX_NESTING, columns_from_schema_json, to_json
-from tests.ddl import type_of
+from tests.kit.columns.ddl import type_of
 
 INT = '"integer"'
 ID = Transform(columns=(("id",),))

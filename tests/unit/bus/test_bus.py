@@ -26,8 +26,8 @@ from headwater.events.names import JobName
 from headwater.listeners.bus import ListenerState
 from headwater.spi import ListenerContext, RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS, RUN
+from tests.kit.bus.scripts import QUICK, SCRIPTS, Hearing, Taking, bus_of, emit_all, ids
 from tests.kit.waiting import until
-from tests.unit.bus.kit import QUICK, SCRIPTS, Hearing, Taking, bus_of, emit_all, ids
 
 
 def test_every_listener_gets_every_event_in_order_and_nothing_is_left(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_every_listener_gets_every_event_in_order_and_nothing_is_left(tmp_path: 
 
 def test_a_family_listener_is_told_its_family_only(tmp_path: Path) -> None:
     every, catalog, job = Taking(), Taking(), Hearing()
-    module = "tests.unit.bus.kit:ScriptFactory"
+    module = "tests.kit.bus.scripts:ScriptFactory"
     lists = {
         "catalog.listeners": f"changes={module}",
         "job.listeners": f"jobs={module}",
@@ -68,7 +68,7 @@ def test_a_family_listener_is_told_its_family_only(tmp_path: Path) -> None:
 
 def test_passing_over_decodes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = Taking()
-    lists = {"catalog.listeners": "changes=tests.unit.bus.kit:ScriptFactory", "listeners": ""}
+    lists = {"catalog.listeners": "changes=tests.kit.bus.scripts:ScriptFactory", "listeners": ""}
     with bus_of(tmp_path, {"changes": lambda _: catalog}, lists) as bus:
         monkeypatch.setattr("headwater.events.avro.Codec.decode", _must_not_be_called)
         emitted = emit_all(bus, DRAFTS)
@@ -110,7 +110,7 @@ def test_a_listener_finds_what_it_needs_in_its_context(tmp_path: Path) -> None:
         contexts.append(context)
         return Taking()
 
-    keys = {"mine.bootstrap.servers": "a,b", "mine2.x": "no", "listeners": "mine=tests.unit.bus.kit:ScriptFactory"}
+    keys = {"mine.bootstrap.servers": "a,b", "mine2.x": "no", "listeners": "mine=tests.kit.bus.scripts:ScriptFactory"}
     with bus_of(tmp_path, {"mine": make}, keys) as bus:
         until(lambda: contexts)
         context = contexts[0]
@@ -153,19 +153,19 @@ def test_what_a_factory_says_is_wrong_is_reported_once_and_harms_nobody(
     ("item", "words"),
     [
         ("nobody.knows:It", "there is no module nobody"),
-        ("tests.unit.bus.kit:Script", "is no listener factory|can't be created|no name in it"),
-        ("tests.unit.bus.kit:Nothing", "there is no name in it Nothing"),
+        ("tests.kit.bus.scripts:Script", "is no listener factory|can't be created|no name in it"),
+        ("tests.kit.bus.scripts:Nothing", "there is no name in it Nothing"),
         ("job", "no listener can be called job"),
         (
-            "odd=tests.unit.bus.kit:ScriptFactory",
+            "odd=tests.kit.bus.scripts:ScriptFactory",
             "spark.headwater.job.listeners: the factory of odd: .* it has neither",
         ),
-        ("good=tests.unit.bus.kit:ScriptFactory", "two listeners are called good"),
+        ("good=tests.kit.bus.scripts:ScriptFactory", "two listeners are called good"),
     ],
 )
 def test_a_listener_that_cannot_be_had_is_reported(tmp_path: Path, item: str, words: str) -> None:
     good = Taking()
-    keys = {"listeners": "good=tests.unit.bus.kit:ScriptFactory", "job.listeners": item}
+    keys = {"listeners": "good=tests.kit.bus.scripts:ScriptFactory", "job.listeners": item}
     with bus_of(tmp_path, {"good": lambda _: good, "odd": lambda _: object()}, keys) as bus:
         emitted = emit_all(bus, DRAFTS[:3])
         until(lambda: bus.faults)
@@ -370,7 +370,7 @@ def test_a_long_import_of_a_plug_in_does_not_hold_up_who_opens_the_bus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "slow_plug_in.py").write_text(
-        "from tests.unit.bus import kit\nkit.SCRIPTS['gate']()\nfrom tests.unit.bus.kit import *"
+        "from tests.kit.bus import scripts\nscripts.SCRIPTS['gate']()\nfrom tests.kit.bus.scripts import *"
     )
     may_go_on = threading.Event()
     monkeypatch.setitem(SCRIPTS, "gate", lambda *_: may_go_on.wait(60))

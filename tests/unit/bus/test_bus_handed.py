@@ -29,9 +29,9 @@ from headwater.listeners.bus.remote_spools import (
 from headwater.listeners.bus.spool_claimer import LEASE_SECONDS, SpoolClaimer, read_origin
 from headwater.spi import RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
+from tests.kit.bus.scripts import PATIENCE, QUICK, Script, Taking, bus_of, emit_all, ids
+from tests.kit.bus.shelf import URI, FailingAt, Hanging, Shelf
 from tests.kit.waiting import until
-from tests.unit.bus.kit import PATIENCE, QUICK, Script, Taking, bus_of, emit_all, ids
-from tests.unit.bus.shelf import URI, FailingAt, Hanging, Shelf
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from headwater.journal import JournalRecord, LocalLog
 from headwater.listeners.bus.dead_letters import DIRECTORY, WHY
 from headwater.spi import EventRecord, RecordBatch, RefusedRecordError, SpoolPosition
 from headwater.testing.examples import DRAFTS
+from tests.kit.bus.scripts import PATIENCE, Taking, bus_of, emit_all, firsts, ids
 from tests.kit.waiting import until
-from tests.unit.bus.kit import PATIENCE, Taking, bus_of, emit_all, firsts, ids
 
 MANY = DRAFTS * 5
 

@@ -17,8 +17,8 @@ from headwater.events.health import Heartbeat
 from headwater.listeners.bus import ListenerState
 from headwater.spi import RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
+from tests.kit.bus.scripts import PATIENCE, QUICK, Taking, bus_of, emit_all, firsts, ids
 from tests.kit.waiting import until
-from tests.unit.bus.kit import PATIENCE, QUICK, Taking, bus_of, emit_all, firsts, ids
 
 pytestmark = pytest.mark.slow
 

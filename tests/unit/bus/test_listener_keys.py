@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.events.health import Heartbeat
-from tests.unit.bus.kit import bus_of
+from tests.kit.bus.scripts import bus_of
 
 pytestmark = pytest.mark.slow
 

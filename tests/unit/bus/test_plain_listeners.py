@@ -15,8 +15,8 @@ from headwater.events.envelope import Event
 from headwater.events.health import Heartbeat
 from headwater.listeners.bus import ListenerState
 from headwater.testing.examples import DRAFTS
+from tests.kit.bus.scripts import PATIENCE, QUICK, Hearing, Taking, bus_of, emit_all, ids
 from tests.kit.waiting import until
-from tests.unit.bus.kit import PATIENCE, QUICK, Hearing, Taking, bus_of, emit_all, ids
 
 
 class Held(Hearing):

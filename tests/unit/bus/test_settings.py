@@ -13,7 +13,7 @@ from headwater.events.jobs import LineageRetention
 from headwater.journal import Fsync
 from headwater.listeners.misspellings import edit_distance, find_misspellings
 from headwater.listeners.settings import Settings, read_settings, spool_directory
-from tests.unit.bus.kit import Hearing, bus_of
+from tests.kit.bus.scripts import Hearing, bus_of
 
 
 def read(**keys: str) -> tuple[Settings, list[str]]:

@@ -17,9 +17,9 @@ from headwater.events import Gap
 from headwater.events.health import GapReason
 from headwater.listeners.bus import Bus, ListenerState
 from headwater.listeners.bus.shipper import start
+from tests.kit.bus.scripts import PATIENCE, emit_all
+from tests.kit.bus.shipper import CLOCK, DIE, HOLD, PlainFactory, delivered, shipper_bus, shipper_conf
 from tests.kit.waiting import until
-from tests.unit.bus.kit import PATIENCE, emit_all
-from tests.unit.bus.shipper_kit import CLOCK, DIE, HOLD, PlainFactory, delivered, shipper_bus, shipper_conf
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ from pathlib import Path
 from headwater.events import JobStarted, JobName
 from headwater.events.jobs import JobType
 from headwater.spi import Application
-from tests.unit.bus.shipper_kit import *
+from tests.kit.bus.shipper import *
 from tests.kit.waiting import until
 place = Path(sys.argv[1])
 bus = Bus.open(shipper_conf(place, spool_linger=sys.argv[2]), Application("application_1", "orders"), options=QUICK)

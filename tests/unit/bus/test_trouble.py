@@ -13,8 +13,8 @@ from headwater.listeners.bus import ListenerState
 from headwater.listeners.bus.listener_errors import OTHER_CAUSES, ListenerErrors
 from headwater.spi import ListenerContext, RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
+from tests.kit.bus.scripts import Hearing, Taking, bus_of, emit_all
 from tests.kit.waiting import until
-from tests.unit.bus.kit import Hearing, Taking, bus_of, emit_all
 
 
 class Waiting(Taking):

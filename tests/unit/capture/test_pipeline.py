@@ -21,7 +21,7 @@ from headwater.listeners.capture.pipeline import EventPipeline
 from headwater.listeners.capture.records import parse_record
 from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns
 from headwater.listeners.settings import read_settings
-from tests.matrix.harness import of, the
+from tests.kit.spark.driver import of, the
 
 RECORDED: Final = Path(__file__).with_name("recorded")
 

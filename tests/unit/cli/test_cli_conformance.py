@@ -19,7 +19,7 @@ from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.conformance import load_scenario
 from headwater.conformance.collecting import EventCollector
-from tests.perfect_events import Documents, observe, perfect_events
+from tests.kit.conformance.perfect_events import Documents, observe, perfect_events
 
 CTAS = load_scenario("ctas")
 

@@ -16,8 +16,8 @@ from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.store import open_store
 from headwater.versions import TableAt
 from headwater.versions.aligned import Cut, GroupClaims, TableSnapshot
-from tests.unit.lineage.scripted_producer import store
-from tests.unit.lineage.stories import StoryProducer
+from tests.kit.lineage.scripted_producer import store
+from tests.kit.lineage.stories import StoryProducer
 from tests.unit.versions.test_data_versions import two_jobs
 
 

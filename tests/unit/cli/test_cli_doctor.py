@@ -37,9 +37,9 @@ from headwater.publishers import checks
 from headwater.spi import CheckResult, Diagnosable, Listener, ListenerContext
 from headwater.testing.examples import CONTEXT
 from headwater.testing.memory import MemoryListener
+from tests.kit.bus.scripts import bus_of
+from tests.kit.lineage.scripted_producer import ScriptedProducer
 from tests.kit.waiting import until
-from tests.unit.bus.kit import bus_of
-from tests.unit.lineage.scripted_producer import ScriptedProducer
 
 Doctor = Callable[..., tuple[int, list[dict[str, Any]]]]
 

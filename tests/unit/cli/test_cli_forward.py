@@ -17,11 +17,11 @@ from headwater.events.keys import headers_of, key_of
 from headwater.forwarders.state import ForwarderLock
 from headwater.journal import LocalLog
 from headwater.testing.examples import EXAMPLES
-from tests.forwarder_targets import recorded
+from tests.kit.forwarders.targets import recorded
 
 pytestmark = pytest.mark.slow
 
-TYPE = "tests.forwarder_targets:Recorder"
+TYPE = "tests.kit.forwarders.targets:Recorder"
 COMMITS = [event for event in EXAMPLES if event.kind == "Committed"]
 
 
@@ -187,8 +187,8 @@ class TestErrors:
             ("untilend = true\n", "did you mean 'until-end'?"),
             ("[forwarders]\nfirst = 1\n", "write [forwarders.first]"),
             ("[forwarders.first]\ntyp = 'x'\ntype = 'openlineage'\nurl='http://a'\n", "there is no key typ"),
-            ("[forwarders.first]\ntype = 'tests.forwarder_targets:Recorder'\nfil = 'a'\n", "no option fil"),
-            ("[forwarders.first]\ntype = 'tests.forwarder_targets:Recorder'\nbatch = 0\n", "forwarders.first.batch"),
+            (f"[forwarders.first]\ntype = '{TYPE}'\nfil = 'a'\n", "no option fil"),
+            (f"[forwarders.first]\ntype = '{TYPE}'\nbatch = 0\n", "forwarders.first.batch"),
             ("[forwarders.first]\nfile = 2020-01-01\n", "forwarders.first.file: write a text"),
         ):
             file.write_text(text)

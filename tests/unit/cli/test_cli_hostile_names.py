@@ -44,8 +44,8 @@ from headwater.lineage.bulk import BusPartition, DeadLetter, DeadLetterReason
 from headwater.lineage.store import open_store
 from headwater.terminal import printable, printable_json, printable_lines
 from headwater.testing.examples import CONTEXT
-from tests.faults.forward_process import RECORDER
-from tests.unit.lineage.scripted_producer import ScriptedProducer
+from tests.kit.forwarders.process import RECORDER
+from tests.kit.lineage.scripted_producer import ScriptedProducer
 
 FORGED = "FORGED LINE"
 HOSTILE = f"\x1b]52;c;eA==\x07\x1b[2J\r\u202e\x9b2J%%{{init: {{}}}}%%\u2028\nheadwater: {FORGED}"

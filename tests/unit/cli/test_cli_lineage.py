@@ -10,9 +10,9 @@ import pytest
 from headwater.cli.app import main
 from headwater.cli.exits import Exit
 from headwater.lineage.store import open_store
-from tests.unit.lineage.all_stories import columns
-from tests.unit.lineage.scripted_producer import store
-from tests.unit.lineage.stories import StoryProducer
+from tests.kit.lineage.all_stories import columns
+from tests.kit.lineage.scripted_producer import store
+from tests.kit.lineage.stories import StoryProducer
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from headwater.events.scalars import Format
 from headwater.events.tables import Column
 from headwater.lineage.store import open_store
 from headwater.testing.examples import CONTEXT
-from tests.unit.lineage.scripted_producer import ScriptedProducer, place, store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, place, store
 
 pytestmark = pytest.mark.slow
 

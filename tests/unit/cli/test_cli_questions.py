@@ -45,7 +45,7 @@ from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.lateness import LateHop
 from headwater.lineage.store import open_store
 from headwater.testing.examples import CONTEXT
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, place
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place
 
 pytestmark = pytest.mark.slow
 

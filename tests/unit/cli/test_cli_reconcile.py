@@ -20,7 +20,7 @@ from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.lineage.client import Lineage
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.store import open_store
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, store
 
 TABLE = UUID("9c12d441-03fe-4693-9a96-a0705ddf6901")
 OTHER = UUID("9c12d441-03fe-4693-9a96-a0705ddf6902")

@@ -18,7 +18,7 @@ from headwater.events import Committed, DatasetId, Format, Output, TableName
 from headwater.events.jobs import CommitKind
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
-from tests.unit.lineage.scripted_producer import ScriptedProducer
+from tests.kit.lineage.scripted_producer import ScriptedProducer
 
 ROWS: Final = pa.table({"id": pa.array([1], pa.int64())})
 

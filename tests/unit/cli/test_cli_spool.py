@@ -11,8 +11,8 @@ from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.events import Heartbeat
 from headwater.journal import Journal, LocalLog
+from tests.kit.bus.scripts import Taking, bus_of, firsts
 from tests.kit.waiting import until
-from tests.unit.bus.kit import Taking, bus_of, firsts
 
 pytestmark = pytest.mark.slow
 

@@ -14,11 +14,11 @@ from headwater.errors import TransientError
 from headwater.events import Heartbeat
 from headwater.events.envelope import Event
 from headwater.spi import RecordBatch, SpoolPosition
-from tests.unit.bus.kit import SCRIPTS, Taking, bus_of, emit_all, firsts, ids
+from tests.kit.bus.scripts import SCRIPTS, Taking, bus_of, emit_all, firsts, ids
 
 pytestmark = pytest.mark.slow
 
-LISTENERS = "spark.headwater.listeners=mine=tests.unit.bus.kit:ScriptFactory"
+LISTENERS = "spark.headwater.listeners=mine=tests.kit.bus.scripts:ScriptFactory"
 
 
 class Away(Taking):

@@ -19,8 +19,8 @@ from headwater.cli.output import Age, Size, age_of
 from headwater.events import Heartbeat
 from headwater.journal import Journal, JournalOptions
 from headwater.listeners.bus import BusOptions
+from tests.kit.bus.scripts import Taking, bus_of
 from tests.kit.waiting import until
-from tests.unit.bus.kit import Taking, bus_of
 from tests.unit.cli.test_cli_spool import left_by_a_mistyped_name
 
 DRIVER = """
@@ -28,7 +28,7 @@ import sys
 from pathlib import Path
 from headwater.events import Heartbeat
 from headwater.testing.examples import DRAFTS
-from tests.unit.bus.kit import Taking, bus_of
+from tests.kit.bus.scripts import Taking, bus_of
 from tests.kit.waiting import until
 class Away(Taking):
     def handle(self, batch):

@@ -19,8 +19,8 @@ from headwater.journal import Journal, JournalOptions
 from headwater.listeners.bus.spool_verification import verify_spool
 from headwater.spi import RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
+from tests.kit.bus.scripts import QUICK, Taking, bus_of, emit_all
 from tests.kit.waiting import until
-from tests.unit.bus.kit import QUICK, Taking, bus_of, emit_all
 
 MARK = b"\xf5\xc1HW"
 Tables = dict[str, Any]

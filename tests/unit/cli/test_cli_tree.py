@@ -24,8 +24,8 @@ from headwater.events import Committed, Input, JobStarted, Output
 from headwater.journal import LocalLog
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, place
 from tests.unit.cli.test_cli_spool import left_by_a_mistyped_name
-from tests.unit.lineage.scripted_producer import ScriptedProducer, place
 
 ROOT = Path(__file__).parents[3]
 LEAVES = {path: node for path, node in walk() if isinstance(node, Leaf)}
@@ -234,7 +234,7 @@ NO_DOCUMENT = {
     ("dead-letter", "show"): "it needs a dead letter: test_cli_dead_letter.py",
     ("forward", "dead-letter", "show"): "it needs a dead letter: test_cli_forward.py",
 }
-FORWARDER = "p --state {tmp}/state --option p.file={tmp}/p --option p.type=tests.forwarder_targets:Recorder"
+FORWARDER = "p --state {tmp}/state --option p.file={tmp}/p --option p.type=tests.kit.forwarders.targets:Recorder"
 ARGUMENTS: dict[tuple[str, ...], str] = {
     ("doctor",): "--conf spark.headwater.listeners=console --conf spark.headwater.spool.dir={tmp}/spools",
     ("replay",): "--drop-former",

@@ -14,8 +14,8 @@ from headwater.errors import TerminalError
 from headwater.lineage.store import open_store
 from headwater.versions import validation
 from headwater.versions.validation.model import ComparedColumn, ValidationOutcome, ValidationStatus
-from tests.unit.lineage.scripted_producer import store
-from tests.unit.lineage.stories import StoryProducer
+from tests.kit.lineage.scripted_producer import store
+from tests.kit.lineage.stories import StoryProducer
 from tests.unit.versions.test_validation_process import comparison
 
 

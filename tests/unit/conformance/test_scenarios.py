@@ -11,7 +11,7 @@ import pytest
 from headwater.conformance import load_scenario, load_scenarios
 from headwater.conformance.scripts_directory import script_text
 from headwater.errors import ConfigurationError
-from tests.perfect_events import labels_of, roles_of
+from tests.kit.conformance.perfect_events import labels_of, roles_of
 
 SCENARIOS = load_scenarios()
 each_scenario = pytest.mark.parametrize("name", SCENARIOS)

@@ -18,7 +18,7 @@ from headwater.consumers.archive.state import ArchiveCommit, ArchivedRange, Offs
 from headwater.consumers.sources import OffsetGap
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.events.health import GapReason
-from tests.archives import DATA, DAY, FIRST, SECOND, TOPIC, append, in_order, read_all, record, records
+from tests.kit.archive.records import DATA, DAY, FIRST, SECOND, TOPIC, append, in_order, read_all, record, records
 
 pytestmark = pytest.mark.slow
 

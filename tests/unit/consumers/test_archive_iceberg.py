@@ -20,7 +20,18 @@ from headwater.errors import ConfigurationError
 from headwater.events.health import GapReason
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import BusPartition
-from tests.archives import DATA, DAY, FIRST, NOON, SECOND, TOPIC, ScriptedSource, in_order, ranges_of, records
+from tests.kit.archive.records import (
+    DATA,
+    DAY,
+    FIRST,
+    NOON,
+    SECOND,
+    TOPIC,
+    ScriptedSource,
+    in_order,
+    ranges_of,
+    records,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from headwater.consumers.archive import directory, exchange, upkeep
 from headwater.consumers.archive.directory import PENDING, ParquetArchive
 from headwater.consumers.archive.state import ArchiveFile
-from tests.archives import DAY, FIRST, NOON, append, in_order, read_all, records
+from tests.kit.archive.records import DAY, FIRST, NOON, append, in_order, read_all, records
 
 Call = Callable[..., Any]
 

@@ -14,7 +14,7 @@ from headwater.consumers.sources import BusRecord, EventSource, OffsetGap
 from headwater.consumers.sources.archive import ArchiveSource
 from headwater.errors import TerminalError
 from headwater.events.health import GapReason
-from tests.archives import DAY, FIRST, NOON, SECOND, TOPIC, append, in_order, read_all, records
+from tests.kit.archive.records import DAY, FIRST, NOON, SECOND, TOPIC, append, in_order, read_all, records
 
 pytestmark = pytest.mark.slow
 

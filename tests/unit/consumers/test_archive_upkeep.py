@@ -21,7 +21,7 @@ from headwater.consumers.sources import BusRecord, OffsetGap
 from headwater.consumers.sources.archive import ArchiveSource
 from headwater.errors import TransientError
 from headwater.events.health import GapReason
-from tests.archives import DAY, FIRST, NOON, SECOND, TOPIC, append, in_order, read_all, records
+from tests.kit.archive.records import DAY, FIRST, NOON, SECOND, TOPIC, append, in_order, read_all, records
 
 pytestmark = pytest.mark.slow
 EXPECTED = {FIRST: records(FIRST, 0, 40) + records(FIRST, 40, 60, time=NOON + DAY), SECOND: records(SECOND, 0, 40)}

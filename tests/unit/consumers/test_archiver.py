@@ -17,7 +17,7 @@ from headwater.consumers.sources import BusRecord, OffsetGap, SourceBatch
 from headwater.errors import TransientError
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
-from tests.archives import FIRST, SECOND, ScriptedSource, append, in_order, read_all, records
+from tests.kit.archive.records import FIRST, SECOND, ScriptedSource, append, in_order, read_all, records
 
 pytestmark = pytest.mark.slow
 FOUND = [each for pair in zip(records(FIRST, 0, 200), records(SECOND, 0, 200), strict=True) for each in pair]

@@ -32,7 +32,7 @@ from headwater.lineage.rows.copy_format import decode_copy_row
 from headwater.lineage.rows.tables import TOMBSTONE
 from headwater.lineage.store.options import StoreOptions
 from headwater.testing.examples import EXAMPLES
-from tests.seeds import seed
+from tests.kit.seeds import seed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

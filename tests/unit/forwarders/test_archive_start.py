@@ -11,7 +11,7 @@ from headwater.consumers.archive.directory import ParquetArchive
 from headwater.consumers.sources.archive import GROUPS
 from headwater.errors import ConfigurationError
 from headwater.forwarders.archive_start import ArchiveStart
-from tests.archives import FIRST, SECOND, append, records
+from tests.kit.archive.records import FIRST, SECOND, append, records
 
 
 def test_it_is_read_from_its_beginning_each_time_and_the_bus_goes_on_at_its_ends(tmp_path: Path) -> None:

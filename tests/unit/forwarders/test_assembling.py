@@ -16,7 +16,7 @@ from headwater.events.parts import split_event
 from headwater.forwarders.api import BusEvent, RefusedEventsError
 from headwater.forwarders.assembling import EventAssembler
 from headwater.forwarders.dead_letters import LetterBox, LetterReason, LetterState
-from tests.unit.forwarders.kit import ScriptedForwarder, Stage, commit
+from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit
 
 LAKE = "s3://lake"
 

@@ -25,10 +25,10 @@ from headwater.forwarders.atlas.resolving import AtlasPlan
 from headwater.forwarders.atlas.types import definitions
 from headwater.forwarders.http_responses import BusyTargetError
 from headwater.spi import CheckStatus
-from tests.atlas_exchange import FILE, Replay, Step, forwarder, served
-from tests.atlas_story import ID, STORY, send, send_batches, table, told
-from tests.golden.forwarders.atlas_cases import CASES
-from tests.unit.forwarders.kit import MemoryBus
+from tests.kit.atlas.cases import CASES
+from tests.kit.atlas.exchange import FILE, Replay, Step, forwarder, served
+from tests.kit.atlas.story import ID, STORY, send, send_batches, table, told
+from tests.kit.forwarders.stage import MemoryBus
 
 pytestmark = pytest.mark.slow
 

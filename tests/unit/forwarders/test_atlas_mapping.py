@@ -25,8 +25,8 @@ from headwater.forwarders.atlas.names import AtlasNamer
 from headwater.forwarders.atlas.options import AtlasConfig, AtlasNames
 from headwater.forwarders.atlas.resolving import AtlasPlan, FoundEntity, Related
 from headwater.forwarders.atlas.types import DEFINITIONS, added_attributes, definitions, missing_definitions
-from tests.golden.forwarders.atlas_cases import CASES, FOLDER, content
-from tests.golden.forwarders.datahub_cases import LAKE, in_lake, stamped
+from tests.kit.atlas.cases import CASES, FOLDER, content
+from tests.kit.forwarders.datahub_cases import LAKE, in_lake, stamped
 
 NAMES = AtlasNames()
 ORDERS = AtlasRef("headwater_dataset", "lake.sales.orders@primary")

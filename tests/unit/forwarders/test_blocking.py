@@ -10,7 +10,7 @@ from headwater.events import Event
 from headwater.forwarders.api import BusEvent
 from headwater.forwarders.blocking import BlockingForwarder
 from headwater.spi import CheckResult
-from tests.unit.forwarders.kit import MemoryBus, commit, until
+from tests.kit.forwarders.stage import MemoryBus, commit, until
 
 
 class NoTarget:

@@ -39,8 +39,8 @@ from headwater.forwarders.datahub.options import DataHubConfig, DataHubNames
 from headwater.forwarders.http_responses import BusyTargetError
 from headwater.lineage.bulk import BusPartition
 from headwater.spi import CheckStatus
-from tests.datahub_server import Answer, DataHubServer, datahub_server
-from tests.golden.forwarders.datahub_cases import CASES, ID, in_lake, stamped
+from tests.kit.forwarders.datahub_cases import CASES, ID, in_lake, stamped
+from tests.kit.forwarders.datahub_server import Answer, DataHubServer, datahub_server
 
 pytestmark = pytest.mark.slow
 

@@ -33,7 +33,7 @@ from headwater.forwarders.datahub.fields import PathStyle, schema_fields
 from headwater.forwarders.datahub.mapping import PROPOSALS_OF, datahub_proposals
 from headwater.forwarders.datahub.names import DataHubNamer
 from headwater.forwarders.datahub.options import DataHubConfig, DataHubNames
-from tests.golden.forwarders.datahub_cases import (
+from tests.kit.forwarders.datahub_cases import (
     CASES,
     FOLDER,
     HIVE,

@@ -15,7 +15,7 @@ from headwater.events.names import VALIDATION_JOB_NAMESPACE
 from headwater.forwarders.api import BusEvent, RefusedEventsError
 from headwater.forwarders.dead_letters import LetterBox, LetterReason, LetterState
 from headwater.forwarders.runner import RateLimiter
-from tests.unit.forwarders.kit import MemorySource, ScriptedForwarder, Stage, commit, until
+from tests.kit.forwarders.stage import MemorySource, ScriptedForwarder, Stage, commit, until
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from headwater.forwarders.api import BusEvent
 from headwater.forwarders.known_lineage import LineageCache
 from headwater.forwarders.state import ForwarderState
 from headwater.testing.examples import EXAMPLES
-from tests.unit.forwarders.kit import ScriptedForwarder, Stage, commit
+from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit
 
 LINEAGE = next(each for each in EXAMPLES if isinstance(each, JobLineage))
 

@@ -17,10 +17,10 @@ from headwater.forwarders.process import ForwarderProcess, HostedForwarder
 from headwater.forwarders.progress import ForwarderProgress
 from headwater.forwarders.starting import FROM_BEGINNING, FROM_END, ForwarderStart
 from headwater.lineage.bulk import BusPartition
-from tests.forwarder_targets import recorded
-from tests.unit.forwarders.kit import MemoryBus, MemorySource, ScriptedForwarder, Stage, commit
+from tests.kit.forwarders.stage import MemoryBus, MemorySource, ScriptedForwarder, Stage, commit
+from tests.kit.forwarders.targets import recorded
 
-TYPE = "tests.forwarder_targets:Recorder"
+TYPE = "tests.kit.forwarders.targets:Recorder"
 P0 = BusPartition("cluster", "topic", 0)
 
 

@@ -26,7 +26,7 @@ from headwater.forwarders.atlas import AtlasForwarder
 from headwater.forwarders.datahub import DataHubForwarder
 from headwater.forwarders.openlineage import OpenLineageForwarder
 from headwater.forwarders.secret_filter import SecretFilter
-from tests.unit.forwarders.kit import MemoryBus, commit
+from tests.kit.forwarders.stage import MemoryBus, commit
 
 TOKEN = "plain words-and-Geheim+41/zx"  # nothing that a redaction by shapes would find
 PIECES = ("geheim+41", "words-and", base64.b64encode(TOKEN.encode()).decode()[4:16], TOKEN.encode().hex()[10:30])

@@ -23,9 +23,9 @@ from headwater.lineage.mapping import map_event
 from headwater.lineage.sql import METADATA
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import EXAMPLES
-from tests.forwarder_targets import recorded
+from tests.kit.forwarders.stage import commit
+from tests.kit.forwarders.targets import recorded
 from tests.kit.stores import database_on
-from tests.unit.forwarders.kit import commit
 
 pytestmark = pytest.mark.slow
 
@@ -150,7 +150,7 @@ def test_the_bus_goes_on_where_the_store_is(tmp_path: Path, capsys: pytest.Captu
     assert main(["writer", "run", "--bus", f"log:{log}", "--store", store, "--until-end", "--no-maintenance"]) == 0
     later = [commit(number) for number in range(1, 4)]
     append(log, later)
-    options = ["--option", "one.type=tests.forwarder_targets:Recorder", "--option", f"one.file={tmp_path}/target"]
+    options = ["--option", "one.type=tests.kit.forwarders.targets:Recorder", "--option", f"one.file={tmp_path}/target"]
     words = ["forward", "run", "one", "--bus", f"log:{log}", "--state", str(tmp_path / "state"), "--until-end"]
     for _ in range(2):
         capsys.readouterr()

@@ -15,7 +15,7 @@ from headwater.events import Event
 from headwater.forwarders.api import BusEvent
 from headwater.forwarders.dead_letters import LetterBox, LetterReason
 from headwater.forwarders.http_responses import BusyTargetError
-from tests.unit.forwarders.kit import ScriptedForwarder, Stage, commit, until
+from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit, until
 
 AT_ONCE = "0"
 

@@ -10,7 +10,7 @@ import pytest
 from headwater.events.identity import Environment, Unknown, kafka_namespace
 from headwater.events.names import CatalogId
 from headwater.listeners.capture.formats import catalog_of
-from tests.unit.identity.rows import SITE, Row, check, names, options, rows
+from tests.kit.identity_rows import SITE, Row, check, names, options, rows
 
 ROWS = rows("catalogs")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.events.identity import IdentityError, JdbcTable, Unknown, jdbc_database, jdbc_identifier, jdbc_table
-from tests.unit.identity.rows import SITE, Row, check, names, options, rows
+from tests.kit.identity_rows import SITE, Row, check, names, options, rows
 
 ROWS = rows("jdbc")
 

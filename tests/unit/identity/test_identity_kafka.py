@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.events.identity import IdentityError, KafkaRead, Unknown, kafka_read, kafka_topic, kafka_write
-from tests.unit.identity.rows import SITE, Row, check, names, rows
+from tests.kit.identity_rows import SITE, Row, check, names, rows
 
 ROWS = rows("kafka")
 SERVERS = {"kafka.bootstrap.servers": "b1:9092"}

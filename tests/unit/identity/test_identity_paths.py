@@ -17,7 +17,7 @@ from headwater.events.identity import (
     under_root,
 )
 from headwater.events.names import DatasetId
-from tests.unit.identity.rows import SITE, Row, check, names, rows
+from tests.kit.identity_rows import SITE, Row, check, names, rows
 
 PATHS = rows("paths")
 URIS = rows("uris")

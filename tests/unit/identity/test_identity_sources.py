@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.events.identity import Unknown, dataset_of_source
-from tests.unit.identity.rows import SITE, Row, check, names, options, rows
+from tests.kit.identity_rows import SITE, Row, check, names, options, rows
 
 ROWS = rows("sources")
 

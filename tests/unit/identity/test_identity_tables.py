@@ -18,7 +18,7 @@ from headwater.events.identity import (
 )
 from headwater.events.names import TableName
 from headwater.listeners.capture.formats import catalog_of
-from tests.unit.identity.rows import SITE, options
+from tests.kit.identity_rows import SITE, options
 
 PAIMON = "org.apache.paimon.spark.SparkCatalog"
 ICEBERG = "org.apache.iceberg.spark.SparkCatalog"

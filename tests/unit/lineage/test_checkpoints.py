@@ -15,7 +15,7 @@ from headwater.events.jobs import JobType, StreamDetails
 from headwater.lineage.questions.checkpoints import checkpoints
 from headwater.lineage.questions.names import UnknownNameError
 from headwater.lineage.sql import METADATA
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, place, store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place, store
 
 QUERY = UUID(int=77)
 JOB = JobName(name="shop.orders")

@@ -12,7 +12,7 @@ from headwater.events.jobs import JobType
 from headwater.lineage import AsyncLineage, Lineage
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, place
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place
 
 METHODS = {
     "complete_until": (),

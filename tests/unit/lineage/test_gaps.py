@@ -33,7 +33,7 @@ from headwater.lineage.mapping.row_builder import dataset_hash
 from headwater.lineage.questions.completeness import complete_until, gaps
 from headwater.lineage.questions.gaps import GapCause, PossibleGap
 from headwater.testing.examples import CONTEXT
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
 
 
 def beats(producer: ScriptedProducer, first: int, last: int) -> None:

@@ -21,9 +21,9 @@ from headwater.lineage.rendering.html import Mark, Marks, graph
 from headwater.lineage.rendering.html.layout import BoxSize, GraphLayout, Key, LayoutLink, compute_layout
 from headwater.lineage.rendering.html.page import command, concatenate, table
 from headwater.lineage.rendering.html.svg import width_of
-from tests.unit.lineage.all_stories import columns, cycle, diamond, streams
-from tests.unit.lineage.html_page import Read
-from tests.unit.lineage.stories import StoryProducer, with_story
+from tests.kit.lineage.all_stories import columns, cycle, diamond, streams
+from tests.kit.lineage.html_page import Read
+from tests.kit.lineage.stories import StoryProducer, with_story
 
 
 class TestPage:

@@ -20,8 +20,8 @@ from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.store import StoreOptions
 from headwater.lineage.store.size import size_of
 from headwater.testing.examples import EXAMPLES
-from tests.unit.lineage.all_stories import STORIES
-from tests.unit.lineage.stories import Story, ask, producer_of
+from tests.kit.lineage.all_stories import STORIES
+from tests.kit.lineage.stories import Story, ask, producer_of
 
 
 class Tables:

@@ -35,7 +35,7 @@ from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
 from headwater.testing.examples import CONTEXT
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
 
 APP = JobName(name="app")
 DAILY = JobName(name="app.daily")

@@ -41,7 +41,7 @@ from headwater.lineage.questions.runs import runs
 from headwater.lineage.questions.traversal import identities
 from headwater.lineage.questions.uses import uses
 from headwater.testing.examples import CONTEXT
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
 
 MINUTE = timedelta(minutes=1)
 

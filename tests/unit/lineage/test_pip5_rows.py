@@ -25,8 +25,8 @@ from headwater.lineage.meta import DatabaseLineageMeta, MemoryLineageMeta
 from headwater.lineage.sql import METADATA, create_views
 from headwater.lineage.sql.pip5_views import VIEWS
 from headwater.lineage.store import open_store
-from tests import pip5_story
-from tests.integration.view_places import fill, rows_of
+from tests.kit.lineage import pip5_story
+from tests.kit.lineage.views import fill, rows_of
 
 pytestmark = pytest.mark.slow
 

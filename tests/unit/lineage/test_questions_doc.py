@@ -9,9 +9,9 @@ import pytest
 
 from headwater.cli.app import main
 from headwater.lineage.store import open_store
-from tests.unit.lineage.all_stories import guide
-from tests.unit.lineage.scripted_producer import store
-from tests.unit.lineage.stories import StoryProducer
+from tests.kit.lineage.all_stories import guide
+from tests.kit.lineage.scripted_producer import store
+from tests.kit.lineage.stories import StoryProducer
 
 PAGE = Path(__file__).parents[3] / "docs" / "questions.md"
 SHOWN = re.findall(r"```\n\$ headwater (lineage [^\n]*)\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -16,8 +16,8 @@ from headwater.lineage.questions.tables import downstream_tables, upstream_table
 from headwater.lineage.rendering import as_dot, as_graph, as_json, as_mermaid, as_text
 from headwater.lineage.rendering.dot import quoted
 from headwater.lineage.rendering.mermaid import escaped
-from tests.unit.lineage.all_stories import columns, cycle, diamond, streams
-from tests.unit.lineage.stories import StoryProducer, with_story
+from tests.kit.lineage.all_stories import columns, cycle, diamond, streams
+from tests.kit.lineage.stories import StoryProducer, with_story
 
 HOSTILE = 'a "b" \\ <c> | #d; `e`\nf'
 

@@ -28,7 +28,7 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreBusyError
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.testing.examples import EXAMPLES
-from tests.property.effort import examples
+from tests.kit.effort import examples
 
 pytestmark = pytest.mark.slow
 

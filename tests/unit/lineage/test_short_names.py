@@ -13,7 +13,7 @@ from headwater.lineage.questions.listings import tables
 from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameError, find
 from headwater.lineage.questions.tables import upstream_tables
 from headwater.lineage.sql import METADATA
-from tests.unit.lineage.scripted_producer import ScriptedProducer, at, place, store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place, store
 
 NEW, OLD = "/srv/new/landing/orders", "/srv/old/landing/orders"
 

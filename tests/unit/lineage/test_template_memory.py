@@ -11,7 +11,7 @@ import pytest
 from headwater.events import Committed, DatasetId, Format, Input, JobName, Output, TableName
 from headwater.events.avro import Codec
 from headwater.lineage.mapping import BatchMapper, batch_mapper, row_builder
-from tests.unit.lineage.scripted_producer import at
+from tests.kit.lineage.scripted_producer import at
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(1)]
 

@@ -22,8 +22,8 @@ from headwater.lineage.questions.tables import downstream_tables, upstream_table
 from headwater.lineage.questions.uses import uses
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.pip5_rows import data_rows, table_rows
-from tests.unit.lineage.scripted_producer import store
-from tests.unit.lineage.stories import Derivation, StoryProducer
+from tests.kit.lineage.scripted_producer import store
+from tests.kit.lineage.stories import Derivation, StoryProducer
 
 VALIDATION = JobName(namespace=VALIDATION_JOB_NAMESPACE, name="report")
 

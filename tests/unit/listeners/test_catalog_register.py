@@ -11,7 +11,7 @@ import pytest
 from headwater.listeners.capture import catalog
 from headwater.listeners.capture.batch import spark_writes
 from headwater.listeners.capture.formats.files import PLUGIN as FILES
-from tests.class_files import classes_in, descendants
+from tests.kit.spark.class_files import classes_in, descendants
 
 pytestmark = pytest.mark.slow
 

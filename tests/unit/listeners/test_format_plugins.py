@@ -28,7 +28,7 @@ from headwater.listeners.capture.plan.tree import Plan
 from headwater.listeners.capture.statements import Statement, StatementFacts
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
-from tests.format_plugins import on_path, page_code, write_acme
+from tests.kit.formats.plugins import on_path, page_code, write_acme
 
 OURS = ["iceberg", "delta", "paimon", "hudi", "kafka", "jdbc", "files"]
 

@@ -23,8 +23,8 @@ from headwater.listeners.bus.report import ShipperReport
 from headwater.listeners.metrics.collector import BusCollector
 from headwater.spi import ListenerContext, RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
+from tests.kit.bus.scripts import QUICK, Hearing, Taking, bus_of, emit_all
 from tests.kit.waiting import until
-from tests.unit.bus.kit import QUICK, Hearing, Taking, bus_of, emit_all
 
 pytestmark = pytest.mark.slow
 

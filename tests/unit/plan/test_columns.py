@@ -26,8 +26,8 @@ from headwater.listeners.capture.plan.columns import (
 from headwater.listeners.capture.plan.columns.rendering import MAX_LENGTH
 from headwater.listeners.capture.plan.columns.types import keeps_values
 from headwater.listeners.capture.plan.tree import Plan, PlanError
-from tests.unit.plan import big
-from tests.unit.plan.building import Building, column
+from tests.kit.plan import big
+from tests.kit.plan.building import Building, column
 
 MOST_SECONDS = 1.5
 """Of the processor, for each large plan: some twenty times what it takes."""

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from headwater.listeners.capture.plan.tree import Plan
-from tests.integration.column_notation import edges, edges_of, edges_of_changes
-from tests.unit.plan.cases import FORMATS, QUERIES, changes_of
+from tests.kit.plan.cases import FORMATS, QUERIES, changes_of
+from tests.kit.plan.notation import edges, edges_of, edges_of_changes
 
 FOLDER: Final = Path(__file__).with_name("recorded")
 CHANGES: Final = [(name, statement) for name in FORMATS for statement in changes_of(name)]

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from headwater.events.redaction import REDACTED, Redactor, redact
-from tests.unit.redaction.secret_forms import BINDINGS, GROUPS, MARK, NAMES, texts
+from tests.kit.secret_forms import BINDINGS, GROUPS, MARK, NAMES, texts
 
 SECRET = "Zq7xV9kLmW3pR"
 SECRETS = (SECRET, f"{SECRET}-+{SECRET}", f"{SECRET}!*~^{SECRET}", f"a'{SECRET}", f'a"{SECRET}', f"a b {SECRET}")

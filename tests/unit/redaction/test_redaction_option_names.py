@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.events.redaction import REDACTED, Redactor
-from tests.unit.redaction.secret_forms import MARK, OPTION_NAMES, OPTION_VALUES
+from tests.kit.secret_forms import MARK, OPTION_NAMES, OPTION_VALUES
 
 
 def words(text: str) -> list[str]:

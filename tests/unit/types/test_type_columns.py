@@ -16,7 +16,7 @@ from headwater.events.types import (
     to_json,
     with_type,
 )
-from tests.ddl import type_of
+from tests.kit.columns.ddl import type_of
 
 STRUCT = {"type": "struct", "fields": [{"name": "b c", "type": "string", "nullable": False, "metadata": {}}]}
 STRUCT_OF_CHAR = {"type": "struct", "fields": [{"name": "b c", "type": "char(3)", "nullable": False, "metadata": {}}]}

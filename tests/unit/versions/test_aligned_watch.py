@@ -17,9 +17,9 @@ from headwater.lineage.store import Store, open_store
 from headwater.versions.aligned import AlignedQuery, Cut, GroupClaims, TableSnapshot, aligned_query, store_watch
 from headwater.versions.aligned import query as query_module
 from headwater.versions.aligned.store_watch import StoreWatch, ask
+from tests.kit.lineage.scripted_producer import store as put
+from tests.kit.lineage.stories import StoryProducer
 from tests.kit.waiting import until
-from tests.unit.lineage.scripted_producer import store as put
-from tests.unit.lineage.stories import StoryProducer
 
 GROUP = hash_key(ALIGNMENT_GROUPS.name, ["shop"])
 SECONDS = 60

@@ -15,9 +15,9 @@ from headwater.events.scalars import Format
 from headwater.lineage.questions.answers import LimitReason
 from headwater.testing.examples import CONTEXT
 from headwater.versions import NoAlignmentError, align, check, contained
-from tests.unit.lineage.all_stories import named
-from tests.unit.lineage.scripted_producer import dataset, store
-from tests.unit.lineage.stories import StoryProducer
+from tests.kit.lineage.all_stories import named
+from tests.kit.lineage.scripted_producer import dataset, store
+from tests.kit.lineage.stories import StoryProducer
 
 ALL, PART, UNKNOWN = OverwriteScope.ALL, OverwriteScope.PART, OverwriteScope.UNKNOWN
 

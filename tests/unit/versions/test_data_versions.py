@@ -21,8 +21,8 @@ from headwater.lineage.questions.names import find
 from headwater.lineage.questions.states import upstream_state
 from headwater.versions import AlignmentAnswer, ContainedAnswer, NoAlignmentError, TableAt, align, check, contained
 from headwater.versions.cuts import Cut, DataVersion, TableSnapshot
-from tests.unit.lineage.scripted_producer import at, store
-from tests.unit.lineage.stories import StoryProducer
+from tests.kit.lineage.scripted_producer import at, store
+from tests.kit.lineage.stories import StoryProducer
 
 ALL = OverwriteScope.ALL
 

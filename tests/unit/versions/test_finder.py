@@ -11,7 +11,7 @@ from headwater.errors import ConfigurationError
 from headwater.lens.consistent import KEY
 from headwater.lineage.store import open_store
 from headwater.versions.finder import STORE, LineageFinderFactory, find_versions, store_of
-from tests.unit.lineage.scripted_producer import store
+from tests.kit.lineage.scripted_producer import store
 from tests.unit.versions.test_data_versions import ALL, two_jobs
 
 B, C = "lake.db.b", "lake.db.c"

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 import headwater.lens
 from headwater.errors import ConfigurationError
 from headwater.versions import NoAlignmentError, reading
-from tests.unit.lineage.scripted_producer import store
+from tests.kit.lineage.scripted_producer import store
 from tests.unit.versions.test_data_versions import two_jobs
 
 SESSION: Any = object()

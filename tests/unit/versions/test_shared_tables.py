@@ -16,8 +16,8 @@ from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.tables import table_of
 from headwater.versions import align, check
 from headwater.versions.shared_tables import SharedTables
-from tests.unit.lineage.scripted_producer import dataset, store
-from tests.unit.lineage.stories import StoryProducer
+from tests.kit.lineage.scripted_producer import dataset, store
+from tests.kit.lineage.stories import StoryProducer
 
 ALL = OverwriteScope.ALL
 

@@ -19,8 +19,8 @@ from headwater.testing.examples import CONTEXT
 from headwater.versions.validation.model import ComparedRows, ResultStart, ValidationPlan
 from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.planning import plan_validation
-from tests.unit.lineage.scripted_producer import at, dataset, place, store
-from tests.unit.lineage.stories import StoryProducer
+from tests.kit.lineage.scripted_producer import at, dataset, place, store
+from tests.kit.lineage.stories import StoryProducer
 
 named = TableName(catalog="lake", database="db", table="b")
 ALL, PART = OverwriteScope.ALL, OverwriteScope.PART

@@ -21,10 +21,10 @@ from headwater.forwarders.alerts import AlertForwarder
 from headwater.forwarders.alerts import dispatch as dispatching
 from headwater.forwarders.api import BusEvent, ForwarderContext, PeriodicForwarder
 from headwater.spi import CheckStatus
-from tests import seeds
-from tests.unit.forwarders.alerts.kit import NOON, altered, failed, lineage
-from tests.unit.forwarders.kit import LONG, MemoryBus, Stage, until
-from tests.webhook_server import WebhookAnswer, WebhookServer, webhook_server
+from tests.kit import seeds
+from tests.kit.forwarders.alerts import NOON, altered, failed, lineage
+from tests.kit.forwarders.stage import LONG, MemoryBus, Stage, until
+from tests.kit.forwarders.webhook_server import WebhookAnswer, WebhookServer, webhook_server
 
 pytestmark = pytest.mark.slow
 

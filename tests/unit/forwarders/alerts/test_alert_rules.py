@@ -19,7 +19,7 @@ from headwater.events.changes import (
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, JobStatus, OverwriteScope
 from headwater.events.names import TableName
-from tests.unit.forwarders.alerts.kit import (
+from tests.kit.forwarders.alerts import (
     NOON,
     Rules,
     altered,

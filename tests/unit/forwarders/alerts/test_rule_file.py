@@ -10,8 +10,8 @@ import pytest
 from headwater.errors import ConfigurationError
 from headwater.forwarders.alerts.rule_file import read_rule_file
 from headwater.forwarders.alerts.templates import escaped_for_slack, render
-from tests.packaging.house import ROOT
-from tests.unit.forwarders.alerts.kit import DESTINATIONS, rule_file
+from tests.kit.checkout import ROOT
+from tests.kit.forwarders.alerts import DESTINATIONS, rule_file
 
 RULE = '[[rules]]\nname = "a"\nwhen = "job-failed"\nto = ["pager"]\n'
 

@@ -21,8 +21,8 @@ from headwater.forwarders.api import BusEvent, ForwarderContext, RefusedEventsEr
 from headwater.forwarders.openlineage import OpenLineageForwarder
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
-from tests.openlineage_spec import problems_of
-from tests.unit.forwarders.kit import MemoryBus, cancelled_when
+from tests.kit.forwarders.stage import MemoryBus, cancelled_when
+from tests.kit.openlineage_spec import problems_of
 
 pytestmark = pytest.mark.slow
 

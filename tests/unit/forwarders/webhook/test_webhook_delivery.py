@@ -23,9 +23,9 @@ from headwater.forwarders.webhook.options import WebhookOptions
 from headwater.forwarders.webhook.permission import Permission
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
-from tests import seeds
-from tests.unit.forwarders.kit import LONG, MemoryBus, Stage, cancelled_when, commit
-from tests.webhook_server import WebhookAnswer, WebhookServer, webhook_server
+from tests.kit import seeds
+from tests.kit.forwarders.stage import LONG, MemoryBus, Stage, cancelled_when, commit
+from tests.kit.forwarders.webhook_server import WebhookAnswer, WebhookServer, webhook_server
 
 pytestmark = pytest.mark.slow
 

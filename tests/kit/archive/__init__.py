@@ -1,0 +1,1 @@
+"""Records as a bus has them, and topics of them, for tests of the archive."""

@@ -1,0 +1,1 @@
+"""Tables and ways to read and write them that several modules of statements share."""

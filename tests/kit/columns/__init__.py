@@ -1,0 +1,1 @@
+"""Types and changes of columns: written short, and generated for laws."""

@@ -1,0 +1,1 @@
+"""Events for tests: mixtures, many, mutated, and written by hand."""

@@ -1,0 +1,1 @@
+"""What pytest loads for these tests: tiers and slices, forks, quarantine."""

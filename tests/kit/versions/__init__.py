@@ -1,0 +1,1 @@
+"""Aligned jobs, and random histories whose own rows say what is consistent."""

@@ -1,0 +1,72 @@
+"""A Spark session with Kafka's source, topics with events, and databases, for tests of the pipeline on Spark."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Producer
+
+from headwater.consumers.spark.pipeline import PipelineOptions
+from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
+from headwater.lineage.sql import store_digest
+from headwater.lineage.store import Store, StoreOptions, open_store
+from headwater.local import KafkaServer
+from tests.kit.spark.session import spark_session
+from tests.kit.stores import database_on
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GROUP = "g"
+PATIENCE = 60.0
+
+
+@contextmanager
+def kafka_session(java_home: Path, **conf: str) -> Generator[SparkSession, None, None]:
+    import pyspark
+
+    package = kafka_package(str(pyspark.__version__))
+    with spark_session(java_home, **{"spark.jars.packages": package, "spark.ui.showConsoleProgress": "false"}) as spark:
+        for key, value in conf.items():
+            spark.conf.set(key, value)
+        yield spark
+
+
+def produce(kafka: KafkaServer, topic: str, data: Sequence[bytes], partitions: int = 3, seed: int = 7) -> None:
+    """Each into a partition by chance."""
+    client = Producer({**kafka.client_config(), "enable.idempotence": True, "linger.ms": 20})
+    chance = random.Random(seed)
+    for each in data:
+        client.produce(topic, each, b"key", partition=chance.randrange(partitions), headers=[("kind", b"?")])
+    assert client.flush(PATIENCE) == 0
+
+
+@contextmanager
+def new_store(request: pytest.FixtureRequest, place: Path, name: str = "postgres") -> Generator[Store]:
+    with (
+        database_on(name, request, place) as url,
+        open_store(url.render_as_string(hide_password=False)) as store,
+    ):
+        yield store
+
+
+def url_of(store: Store) -> str:
+    password = store.target.password
+    url = store.target.url if password is None else store.target.url.set(password=password())
+    return url.render_as_string(hide_password=False)
+
+
+def options_for(store: Store, kafka: KafkaServer, topic: str, checkpoint: Path, **more: Any) -> PipelineOptions:
+    servers = {"bootstrap.servers": kafka.address}
+    settings = {"topic": topic, "kafka": servers, "group": GROUP, "checkpoint": str(checkpoint), **more}
+    return PipelineOptions(StoreOptions.at(url_of(store)), **settings)
+
+
+def digest_in(store: Store) -> str:
+    with store.engine.connect() as connection:
+        return store_digest(connection)

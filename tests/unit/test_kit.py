@@ -1,0 +1,123 @@
+"""Who imports what in tests: shared things have one place, so that nobody writes them a second time.
+
+A test module that another one imports is collected twice over, and what it shares is found by nobody.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+FILES = sorted(TESTS.rglob("*.py"))
+DOUBTFUL = re.compile(r"^\s*(?:from|import)\s+(?:\.|tests\b(?!\.kit\.))", re.MULTILINE)
+"""What a file has in it that is worth to be parsed: to parse all takes seconds."""
+LEFT = frozenset(
+    {
+        "tests.benchmarks.align_tables",
+        "tests.benchmarks.forward_rounds",
+        "tests.benchmarks.fuzz_codec",
+        "tests.benchmarks.store_graph",
+        "tests.benchmarks.store_shapes",
+        "tests.contract.test_broken_listeners",
+        "tests.contract.test_kafka_listener",
+        "tests.contract.test_listeners_in_memory",
+        "tests.contract.test_log_listener",
+        "tests.faults.test_bus_kills",
+        "tests.faults.test_hostile_records",
+        "tests.integration",
+        "tests.integration.test_coordinated",
+        "tests.integration.test_hosting_connect",
+        "tests.integration.test_replay",
+        "tests.integration.test_spark_pipeline",
+        "tests.integration.test_store_migrations",
+        "tests.integration.test_store_opening",
+        "tests.integration.test_store_set_back",
+        "tests.property.test_merge_rules",
+        "tests.property.test_secrets_in_events",
+        "tests.unit.cli.test_cli_spool",
+        "tests.unit.forwarders.test_assembling",
+        "tests.unit.forwarders.webhook.test_webhook_delivery",
+        "tests.unit.lineage.test_event_templates",
+        "tests.unit.lineage.test_gaps",
+        "tests.unit.lineage.test_life_cycle",
+        "tests.unit.lineage.test_life_questions",
+        "tests.unit.lineage.test_mapping",
+        "tests.unit.plan.test_recorded_plans",
+        "tests.unit.versions.test_aligned_formats",
+        "tests.unit.versions.test_data_versions",
+        "tests.unit.versions.test_validation_process",
+    }
+)
+"""Modules that aren't in the kit yet and are imported nevertheless: to become fewer, and none."""
+
+
+def imported(source: str) -> Iterator[str]:
+    """The modules of tests that a module imports, by their full names; those of the kit may be left out."""
+    if not DOUBTFUL.search(source):
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "tests")
+        elif isinstance(node, ast.ImportFrom) and node.module == "tests":
+            yield from (f"tests.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
+            yield str(node.module)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield "a relative import"
+
+
+def may_import(path: Path, module: str) -> bool:
+    """Whether a file of tests may import this module of tests."""
+    own = path.relative_to(TESTS).parts[0]
+    is_program = own == "benchmarks" and not path.name.startswith("test_")
+    rooms = ("tests.kit", "tests.benchmarks") if is_program else ("tests.kit",)
+    return any(module == room or module.startswith(f"{room}.") for room in rooms)
+
+
+def test_tests_import_of_tests_only_the_kit() -> None:
+    found = {
+        f"{path.relative_to(TESTS)} imports {module}"
+        for path in FILES
+        for module in imported(path.read_text(encoding="utf-8"))
+        if not may_import(path, module) and module not in LEFT
+    }
+    assert not found
+
+
+def test_what_is_not_a_test_stands_in_the_kit() -> None:
+    """A helper beside tests is found by nobody who works in another folder."""
+    others = {"kit", "benchmarks", "typing"}
+    loose = [
+        str(path.relative_to(TESTS))
+        for path in FILES
+        if not path.name.startswith("test_")
+        and path.name not in ("__init__.py", "conftest.py")
+        and path.relative_to(TESTS).parts[0] not in others
+    ]
+    assert not loose
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "allowed"),
+    [
+        ("unit/bus/test_bus.py", "from tests.kit.bus import scripts", True),
+        ("unit/bus/test_bus.py", "from tests.unit.bus.kit import Taking", False),
+        ("unit/bus/test_bus.py", "from tests import unit", False),
+        ("unit/bus/test_bus.py", "import tests.unit.bus.test_intake", False),
+        ("unit/bus/test_bus.py", "from .test_intake import x", False),
+        ("unit/bus/test_bus.py", "def f():\n    from tests.unit.test_docs import x", False),
+        ("kit/waiting.py", "from tests.unit.test_docs import x", False),
+        ("kit/waiting.py", "from tests.kit_of_others import x", False),
+        ("benchmarks/bus.py", "from tests.benchmarks.harness import Table", True),
+        ("benchmarks/bus.py", "from tests.faults.test_bus_kills import x", False),
+        ("benchmarks/test_bus.py", "from tests.benchmarks.harness import Table", False),
+        ("conftest.py", "from tests.kit import seeds", True),
+    ],
+)
+def test_the_rule_sees_what_it_is_about(path: str, source: str, allowed: bool) -> None:
+    assert all(may_import(TESTS / path, module) for module in imported(source)) is allowed
