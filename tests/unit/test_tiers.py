@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from datetime import date, timedelta
@@ -151,12 +153,16 @@ def test_the_test_in_which_a_forked_process_dies_is_a_failure(tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "status"), [(0, "1 xfailed"), (-1, "1 failed")], ids=["until today", "overdue"])
 def test_a_failure_in_quarantine_is_reported_until_its_day(tmp_path: Path, days: int, status: str) -> None:
-    """The file is beside the plugin: so the plugin is a copy here."""
-    folder = folder_with(tmp_path, test_it=UNSTEADY, unsteady=Path(quarantine.__file__).read_text(encoding="utf-8"))
+    """The file is found from the plugin: so the plugin is a copy here."""
+    folder = folder_with(tmp_path, test_it=UNSTEADY)
+    plugins = folder / "kit/plugins"
+    plugins.mkdir(parents=True)
+    shutil.copy(quarantine.__file__, plugins / "unsteady.py")
     until = date.today() + timedelta(days=days)  # noqa: DTZ011 - as the plugin does
     (folder / "quarantine.txt").write_text(f"# unsteady\n{until} test_it.py::test_unsteady the broker is slow\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "unsteady"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(plugins)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert status in done.stdout
     assert ("in quarantine until" in done.stdout) == (days == 0)
     assert "what it said" in done.stdout

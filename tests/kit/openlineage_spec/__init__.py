@@ -13,7 +13,7 @@ from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 HERE = Path(__file__).parent
-OWN = HERE.parent.parent / "docs/openlineage-facets.json"
+OWN = HERE.parents[2] / "docs/openlineage-facets.json"
 
 
 @cache
