@@ -19,6 +19,7 @@ SAME = [
     ("Exchange hashpartitioning(a#1, 200), X [plan_id=12]", "Exchange hashpartitioning(a#2, 200), X [plan_id=7]"),
     ("_gen_alias_1#2 + _common_expr_0#3", "_gen_alias_22#5 + _common_expr_9#8"),
     ("UDF(Foo@1a2b3c4d, a#1)", "UDF(Foo@5e6f7a8b, a#2)"),
+    ("UDF(Foo@1a2b3c4d, a#1)", "UDF(Foo@12345678, a#2)"),
 ]  # fmt: skip
 DIFFERENT = [
     ("SELECT a FROM t", "SELECT b FROM t"),

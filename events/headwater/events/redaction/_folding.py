@@ -5,13 +5,28 @@ The same holds for the rows of `VALUES (?, ?), (?, ?)`, for Catalyst's `INSET ?,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
 from dataclasses import dataclass, field
+from typing import Final
 
-from headwater.events.redaction._scanner import END, SqlToken, TokenKind
+MARK: Final = "?"
+_LIST: Final = re.compile(r"\[|\b(?i:IN\s*\(|VALUES\b|INSET\b)")
+_PART: Final = re.compile(r"(\s*)(\w+|[?,()\[\]]|`[^`]*(?:``[^`]*)*`|#\d+L?(?!\w)|\S|\Z)")
+_OPENS_BARE_LIST: Final = frozenset(["VALUES", "INSET"])
+_ENDS_ITEM: Final = frozenset([",", ")", "]", ""])
+_BEGINS_NAME: Final = re.compile(r"[\w?]|`.|#\d")
 
-_OPENS_BARE_LIST = frozenset(["VALUES", "INSET"])
-_CLOSES = {"(": ")", "[": "]"}
+
+def without_repetition(text: str) -> str:
+    """The text without literals, with equal neighbours in lists kept once."""
+    if not _LIST.search(text):
+        return text
+    folder = _Folder()
+    parts = _PART.findall(text)
+    for (gap, part), (_, following) in zip(parts, [*parts[1:], ("", "")], strict=True):
+        folder.gaps.append(gap)
+        folder.add(part, following)
+    return "".join([part for pair in zip(folder.gaps, folder.parts, strict=True) for part in pair])
 
 
 @dataclass
@@ -23,64 +38,39 @@ class _Frame:
     in_bare_list: bool = False
     last_item: tuple[int, int] | None = None
 
-    @property
-    def folds(self) -> bool:
-        return self.is_list or self.in_bare_list
-
 
 @dataclass
 class _Folder:
-    out: list[SqlToken] = field(default_factory=list[SqlToken])
+    gaps: list[str] = field(default_factory=list[str])
+    parts: list[str] = field(default_factory=list[str])
     frames: list[_Frame] = field(default_factory=lambda: [_Frame()])
 
-    def add(self, token: SqlToken, following: SqlToken) -> None:
-        frame = self.frames[-1]
-        before = self.out[-1] if self.out else END
-        self.out.append(token)
-        if token.text in _CLOSES:
-            is_list = token.text == "[" or before.word == "IN"
-            self.frames.append(_Frame(len(self.out) - 1, is_list=is_list))
-        elif token.text in {")", "]"} and len(self.frames) > 1:
-            closed = self.frames.pop()
-            self._end_item(closed.opened_at, following)
-        elif token.kind is TokenKind.MARK:
-            self._end_item(len(self.out) - 1, following)
-        elif token.text != ",":
-            frame.last_item = None
-            frame.in_bare_list = token.word in _OPENS_BARE_LIST
+    def add(self, part: str, following: str) -> None:
+        parts, frames = self.parts, self.frames
+        parts.append(part)
+        if part == MARK:
+            self._end_item(len(parts) - 1, following)
+        elif part in {"(", "["}:
+            is_list = part == "[" or (len(parts) > 1 and parts[-2].upper() == "IN")
+            frames.append(_Frame(len(parts) - 1, is_list=is_list))
+        elif part in {")", "]"} and len(frames) > 1:
+            self._end_item(frames.pop().opened_at, following)
+        elif part != ",":
+            frames[-1].last_item = None
+            frames[-1].in_bare_list = part.upper() in _OPENS_BARE_LIST
 
-    def _end_item(self, start: int, following: SqlToken) -> None:
+    def _end_item(self, start: int, following: str) -> None:
         """An item that equals the one before it goes, if it is a whole item and its brackets are a list."""
-        frame = self.frames[-1]
-        before = self.out[start - 1] if start else END
-        is_first = start - 1 == frame.opened_at or before.word in _OPENS_BARE_LIST
-        is_whole = frame.folds and (before.text == "," or is_first) and self._may_end(frame, following)
-        if not is_whole:
-            frame.last_item = None
-        elif (
-            before.text == ","
-            and frame.last_item
-            and self._texts(*frame.last_item) == self._texts(start, len(self.out))
-        ):
-            del self.out[start - 1 :]
-        else:
-            frame.last_item = (start, len(self.out))
+        frame, parts = self.frames[-1], self.parts
+        before = parts[start - 1] if start else ""
+        item, frame.last_item = frame.last_item, None
+        if not (frame.is_list or frame.in_bare_list) or not self._may_end(frame, following):
+            return
+        if before == "," and item and parts[slice(*item)] == parts[start:]:
+            del parts[start - 1 :], self.gaps[start - 1 :]
+            frame.last_item = item
+        elif before == "," or start - 1 == frame.opened_at or before.upper() in _OPENS_BARE_LIST:
+            frame.last_item = start, len(parts)
 
-    def _may_end(self, frame: _Frame, following: SqlToken) -> bool:
-        return following.text in {",", ")", "]", ""} or (frame.in_bare_list and following.kind is not TokenKind.SIGN)
-
-    def _texts(self, start: int, end: int) -> list[str]:
-        return [token.text for token in self.out[start:end]]
-
-
-def folded(tokens: Iterable[SqlToken]) -> list[SqlToken]:
-    """The tokens with equal neighbours in lists of literals kept once."""
-    folder = _Folder()
-    waiting: SqlToken | None = None
-    for token in tokens:
-        if waiting is not None:
-            folder.add(waiting, token)
-        waiting = token
-    if waiting is not None:
-        folder.add(waiting, END)
-    return folder.out
+    def _may_end(self, frame: _Frame, following: str) -> bool:
+        return following in _ENDS_ITEM or (frame.in_bare_list and _BEGINS_NAME.match(following) is not None)

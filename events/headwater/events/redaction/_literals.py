@@ -1,28 +1,47 @@
-"""Data values are taken out of SQL: what a statement does stays readable, which customer it did it to doesn't."""
+"""Data values are taken out of SQL: what a statement does stays readable, which customer it did it to doesn't.
+
+One pattern finds what is a literal, or tells whether one begins, and passes over all else. Comments are gone by then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
 
-from headwater.events.redaction._folding import folded
+from headwater.events.redaction._folding import MARK, without_repetition
 from headwater.events.redaction._names import word_set
-from headwater.events.redaction._scanner import END, LITERALS, NAMES, SqlScanner, SqlToken, TokenKind, joined
 
-_TYPED_LITERALS = frozenset(["DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
-_SIZED_TYPES = word_set("""
-    BINARY CHAR CHARACTER DEC DECIMAL FLOAT NUMERIC STRING TIME TIMESTAMP VARCHAR
-""")
-_UNITS = word_set("""
-    YEAR YEARS QUARTER QUARTERS MONTH MONTHS WEEK WEEKS DAY DAYS HOUR HOURS MINUTE MINUTES SECOND SECONDS
-    MILLISECOND MILLISECONDS MICROSECOND MICROSECONDS NANOSECOND NANOSECONDS
-""")
-_BEFORE_EXPRESSION = word_set("""
+_SINGLE: Final = r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|\\?\Z)"
+_DOUBLE: Final = _SINGLE.replace("'", '"')
+_RAW: Final = r"[rRxX](?<!\w.)(?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z))"  # raw texts and binaries know no escapes
+_BACKTICKED: Final = r"`[^`]*(?:``[^`]*)*`"
+QUOTED: Final = f"{_SINGLE}|{_DOUBLE}|{_RAW}|{_BACKTICKED}"
+"""Texts and names in all of Spark's quotes; a text that isn't closed goes to the end."""
+_SUFFIX: Final = r"(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?!\w)"
+_FURTHER: Final = rf"(?:\.\d+{_SUFFIX})*"  # 1.2.3 and the like are one value
+_DIGITS: Final = rf"(?:(?<=0)[xX][0-9a-fA-F]+(?!\w)|\d*(?:\.\d*)?{_SUFFIX}){_FURTHER}"
+NUMBER: Final = rf"\d{_DIGITS}"
+_FRACTION: Final = rf"\d+{_SUFFIX}{_FURTHER}"
+_UNIT: Final = r"(?i:YEAR|QUARTER|MONTH|WEEK|DAY|HOUR|MINUTE|SECOND|MILLISECOND|MICROSECOND|NANOSECOND)[sS]?(?!\w)"
+_SIZED: Final = (
+    "(?i:BINARY|CHAR|CHARACTER|DEC|DECIMAL|FLOAT|NUMERIC|STRING|TIME|TIMESTAMP|VARCHAR)"
+    r"(?=\s*(?P<size>\(\s*\d+\s*(?:,\s*(?:-\s*)?\d+\s*)?\)))"
+)
+_BEFORE_EXPRESSION: Final = word_set("""
     ALL AND ANY ARRAY AS BETWEEN BY CASE DEFAULT DISTINCT DIV ELSE ESCAPE FOR FROM HAVING ILIKE IN INSET
     INTERVAL IS LIKE LIMIT NOT OF OFFSET ON OR QUALIFY RANGE REGEXP RETURN RLIKE ROWS SELECT SET SOME THEN TO
     USING VALUES WHEN WHERE WITH
 """)
-_SIGNS = frozenset("+-")
+_COMMENT: Final = re.compile(rf"(?:{QUOTED})|(?P<comment>--|/\*)", re.DOTALL)
+_LINE_COMMENT: Final = re.compile(r"--(?:\\\n|[^\n])*")
+_COMMENT_EDGE: Final = re.compile(r"/\*|\*/")
+_SPACE: Final = re.compile(r"\s*")
+_LAST_WORD: Final = re.compile(r"\w+\Z")
+_LONGEST_WORD: Final = 12
+_SIGNS: Final = frozenset("+-")
+_SIGNS_AND_SPACE: Final = "+-" + "".join(filter(str.isspace, map(chr, range(0x3001))))
 
 
 def mask_literals(text: str, *, double_quoted_names: bool = False) -> str:
@@ -33,114 +52,132 @@ def mask_literals(text: str, *, double_quoted_names: bool = False) -> str:
     becomes `IN (?)`. Double quotes hold a text, as in Spark, unless `double_quoted_names`. Any text is taken; of one
     that isn't SQL rather too much is masked.
     """
-    scanner = SqlScanner(text, double_quoted_names)
-    tokens = masked_tokens(list(scanner.tokens()))
-    return joined(tokens, scanner.trailing_gap)
+    return without_repetition(masked(without_comments(text), double_quoted_names=double_quoted_names))
 
 
-def masked_tokens(tokens: list[SqlToken]) -> list[SqlToken]:
-    """The tokens with a mark for each literal."""
-    masker = _Masker(tokens)
-    masker.run()
-    return folded(masker.out)
+def masked(text: str, *, double_quoted_names: bool = False) -> str:
+    """The text, which has no comments, with a mark in the place of each literal."""
+    return _Masker(text, double_quoted_names).masked()
+
+
+def without_comments(text: str) -> str:
+    """The text with a space in the place of comments and the white space around them."""
+    pieces: list[str] = []
+    done = at = 0
+    while found := _COMMENT.search(text, at):
+        at = found.end()
+        if found["comment"]:
+            at = _skip_gap(text, found.start())
+            pieces += (text[done : found.start()].rstrip(), " ")
+            done = at
+    return "".join([*pieces, text[done:]])
+
+
+def _skip_gap(text: str, at: int) -> int:
+    while True:
+        comment = _LINE_COMMENT.match(text, at)
+        if comment:
+            at = comment.end()
+        elif text.startswith("/*", at):
+            at = _end_of_comment(text, at)
+        else:
+            return at
+        space = _SPACE.match(text, at)
+        at = space.end() if space else at
+
+
+def _end_of_comment(text: str, at: int) -> int:
+    depth = 0
+    for edge in _COMMENT_EDGE.finditer(text, at):
+        depth += 1 if edge.group() == "/*" else -1
+        if depth == 0:
+            return edge.end()
+    return len(text)
+
+
+@cache
+def _pattern(*, double_quoted_names: bool) -> re.Pattern[str]:
+    text, names, ends_name = f"{_SINGLE}|{_RAW}|{_DOUBLE}", _BACKTICKED, r"\w)\]`"
+    if double_quoted_names:
+        text, names, ends_name = f"{_SINGLE}|{_RAW}", f"{_BACKTICKED}|{_DOUBLE}", r"\w)\]`\""
+    texts = rf"(?:{text})(?:\s*(?:{text}))*"  # neighbours are one text in Spark
+    value = rf"\s*(?:[+-]\s*)?(?:{text}|{NUMBER}|\.{_FRACTION})\s*{_UNIT}"
+    number = rf"\d(?<![\w.].){_DIGITS}|\.(?<![{ends_name}].){_FRACTION}"
+    date = r"(?i:DATE|TIME|TIMESTAMP|TIMESTAMP_LTZ|TIMESTAMP_NTZ)(?!\w)"
+    interval = rf"(?i:INTERVAL)(?!\w)(?:(?:{value})+|\s*(?:[+-]\s*)?(?:{text}))(?:\s*(?i:TO)(?!\w)\s*{_UNIT})?"
+    return re.compile(
+        rf"(?P<name>{names}|#\d+L?(?!\w|\.\d))"
+        rf"|(?P<literal>{texts}|\?|{number}|(?<!\w)(?:{date}\s*{texts}|{interval}))"
+        r"|(?P<close>>)"
+        rf"|(?<!\w)(?:(?P<open>(?i:ARRAY|MAP|STRUCT)\s*<)|(?P<type>{_SIZED}))",
+        re.DOTALL,
+    )
 
 
 @dataclass
 class _Masker:
-    tokens: list[SqlToken]
-    out: list[SqlToken] = field(default_factory=list[SqlToken])
+    text: str
+    double_quoted_names: bool
+    pieces: list[str] = field(default_factory=list[str])
+    done: int = 0
+    """Until where the text is in the pieces."""
+    last: tuple[int, str] = (0, "")
+    """Where what the pattern found before ended, and what it was."""
     angles: int = 0
+    shown_until: int = 0
 
-    def run(self) -> None:
-        at = 0
-        while at < len(self.tokens):
-            length = self._literal_length(at)
-            if length:
-                self._emit_mark(self.tokens[at].masked())
-                at += length
-                continue
-            sized = self._size_length(at)
-            self._follow_angles(at)
-            self.out += self.tokens[at : at + 1 + sized]
-            at += 1 + sized
+    def masked(self) -> str:
+        for found in _pattern(double_quoted_names=self.double_quoted_names).finditer(self.text):
+            kind = found.lastgroup or ""
+            if kind == "literal":
+                self._mask(*found.span())
+            elif kind == "open":
+                self.angles += 1
+            elif kind == "close":
+                self.angles = max(0, self.angles - 1)
+            elif found["type"] and self._is_type(found.start()):
+                self.shown_until = found.end("size")
+            self.last = found.end(), kind
+        return "".join([*self.pieces, self.text[self.done :]])
 
-    def _at(self, at: int) -> SqlToken:
-        return self.tokens[at] if 0 <= at < len(self.tokens) else END
+    def _mask(self, start: int, end: int) -> None:
+        """Put a mark in the place of a literal and its signs, behind the white space before these."""
+        if start < self.shown_until:
+            return
+        begin, kind = self.last
+        if begin < start or kind != "literal":  # else a piece of the same value
+            between = self.text[begin:start]
+            hidden = self._signs(between, kind) if between.rstrip()[-1:] in _SIGNS else ""
+            gap = hidden[: len(hidden) - len(hidden.lstrip())]
+            self.pieces += (self.text[self.done : start - len(hidden)], gap, MARK)
+        self.done = end
 
-    def _literal_length(self, at: int) -> int:
-        """How many tokens the literal has that begins here; 0 if none does."""
-        token = self._at(at)
-        if token.kind is TokenKind.STRING:
-            return self._strings_length(at)
-        if token.kind in LITERALS:
-            return 1
-        if token.word in _TYPED_LITERALS and self._at(at + 1).kind is TokenKind.STRING:
-            return 1 + self._strings_length(at + 1)
-        return self._interval_length(at) if token.word == "INTERVAL" else 0
+    def _signs(self, between: str, kind: str) -> str:
+        """The signs at the end of the text that are the number's own, with the white space around them."""
+        kept = between.rstrip(_SIGNS_AND_SPACE)
+        signs = between[len(kept) :]
+        return signs.lstrip()[1:] if self._is_operand(kept, kind) else signs
 
-    def _strings_length(self, at: int) -> int:
-        """Neighbouring texts are one text in Spark."""
-        end = at
-        while self._at(end).kind is TokenKind.STRING:
-            end += 1
-        return end - at
+    def _is_operand(self, text: str, kind: str) -> bool:
+        """Whether a sign behind this text is an operator and not a number's own."""
+        if not text:
+            return kind in {"literal", "name"}
+        word = _last_word(text)
+        return word not in _BEFORE_EXPRESSION if word else text[-1] in ")]"
 
-    def _interval_length(self, at: int) -> int:
-        end = at + 1
-        while True:
-            value = end + (self._at(end).text in _SIGNS)
-            if self._at(value).kind not in {TokenKind.STRING, TokenKind.NUMBER}:
-                break
-            unit = value + 1
-            if self._at(unit).word not in _UNITS:
-                end = unit if end == at + 1 and self._at(value).kind is TokenKind.STRING else end
-                break
-            end = unit + 1
-        if end == at + 1:
-            return 0
-        return end - at + (2 if self._at(end).word == "TO" and self._at(end + 1).word in _UNITS else 0)
-
-    def _emit_mark(self, mark: SqlToken) -> None:
-        while self._ends_in_sign():
-            mark = mark._replace(gap=self.out.pop().gap)
-        if self.out and self.out[-1].kind is TokenKind.MARK and not mark.gap:
-            return  # 1.2.3 and the like: pieces of one value
-        self.out.append(mark)
-
-    def _ends_in_sign(self) -> bool:
-        """Whether a sign stands last that belongs to the number behind it, and not between two operands."""
-        if not self.out or self.out[-1].text not in _SIGNS:
-            return False
-        before = self.out[-2] if len(self.out) > 1 else END
-        if before.kind is TokenKind.SIGN:
-            return before.text not in {")", "]"}
-        return before.word in _BEFORE_EXPRESSION
-
-    def _size_length(self, at: int) -> int:
-        """How many tokens the size behind a type's name has: the `(10, 2)` of `decimal(10, 2)`."""
-        if self._at(at).word not in _SIZED_TYPES or self._at(at + 1).text != "(" or not self._is_type(at):
-            return 0
-        numbers = list(self._sizes(at + 2))
-        end = at + 2 + len(numbers)
-        return end - at if numbers and numbers[-1].kind is TokenKind.NUMBER and self._at(end).text == ")" else 0
-
-    def _sizes(self, at: int) -> Iterator[SqlToken]:
-        for offset in range(4):
-            token = self._at(at + offset)
-            if not (token.kind is TokenKind.NUMBER and token.text.isdigit()) and token.text not in {",", "-"}:
-                return
-            yield token
-
-    def _is_type(self, at: int) -> bool:
+    def _is_type(self, start: int) -> bool:
         """`char(65)` behind AS, `::`, a column's name or in `<…>` is a type; elsewhere it is a call."""
-        before = self._at(at - 1)
-        if before.kind in NAMES:
-            return before.word == "AS" or before.word not in _BEFORE_EXPRESSION
-        return before.text in {"", ":", "<"} or (self.angles > 0 and before.text == ",")
+        begin, kind = self.last
+        text = self.text[begin:start].rstrip()
+        if not text:
+            return kind in {"", "open"} or self.text[begin - 1] in '`"'
+        word = _last_word(text)
+        if word:
+            return word == "AS" or word not in _BEFORE_EXPRESSION
+        return text[-1] in ":<" or (self.angles > 0 and text[-1] == ",")
 
-    def _follow_angles(self, at: int) -> None:
-        text = self._at(at).text
-        if text == "<" and self._at(at - 1).word in {"ARRAY", "MAP", "STRUCT"}:
-            self.angles += 1
-        elif text == ">" and self.angles:
-            self.angles -= 1
+
+def _last_word(text: str) -> str:
+    """The word that the text ends with, in upper case; of a long one its end."""
+    found = _LAST_WORD.search(text[-_LONGEST_WORD:])
+    return found.group().upper() if found else ""
