@@ -79,7 +79,8 @@ class CommitTranslator:
             return
         yield from self._schema_changes(statement, work, certain=any(each.outputs for each in outcomes))
         reads = list(self._reads(work))
-        inputs = tuple(dict.fromkeys(read.input for read in reads))
+        own = (each for outcome in outcomes for each in outcome.inputs)
+        inputs = tuple(dict.fromkeys((*(read.input for read in reads), *own)))
         if not lineage.parts and not inputs:
             return
         sinks = _sinks(lineage, outcomes)
@@ -112,9 +113,12 @@ class CommitTranslator:
                 is_known = certain or statement.failure is None
                 yield event if is_known else event.model_copy(update={"effect": ModificationEffect.UNKNOWN})
 
-    def outside_statement(self, outputs: tuple[Output, ...], inputs: tuple[Input, ...] = ()) -> Committed:
-        """What was committed without a statement: mostly nobody sees what it was made from."""
-        return Committed(barrier=self._next_barrier(), inputs=inputs, outputs=outputs)
+    def outside_statement(self, outputs: tuple[Output, ...], inputs: tuple[Input, ...] | None = None) -> Committed:
+        """What was committed without a statement: each output was made from all inputs. Mostly nobody sees them."""
+        if inputs is not None:
+            made_from = tuple(range(len(inputs)))
+            outputs = tuple(output.model_copy(update={"made_from": made_from}) for output in outputs)
+        return Committed(barrier=self._next_barrier(), inputs=inputs or (), outputs=outputs)
 
     def failure(self, statement: Statement, lineage: WriteLineage) -> StatementFailed:
         failure = statement.failure
@@ -151,7 +155,8 @@ class CommitTranslator:
             if outcome.unknown_origin:
                 yield from outcome.outputs
                 continue
-            made_from = tuple(dict.fromkeys(inputs.index(read.input) for read in reads if read.leaf in resolved.leaves))
+            given = [read.input for read in reads if read.leaf in resolved.leaves]
+            made_from = tuple(dict.fromkeys(inputs.index(each) for each in (*given, *outcome.inputs)))
             for output in outcome.outputs:
                 yield output if output.made_from is not None else output.model_copy(update={"made_from": made_from})
 
@@ -161,7 +166,8 @@ class CommitTranslator:
             outcome = _only_certain(outcome)
         if not self._lineage_filter.of(resolved.part.target.sink).data_lineage:
             return outcome
-        return replace(outcome, outputs=tuple(self._lineage_filter.output(each) for each in outcome.outputs), gap=None)
+        outputs = tuple(self._lineage_filter.output(each) for each in outcome.outputs)
+        return replace(outcome, outputs=outputs, inputs=(), gap=None)
 
     def _lineage(
         self, statement: Statement, lineage: WriteLineage, sinks: tuple[SinkSchema, ...], fingerprint: bytes

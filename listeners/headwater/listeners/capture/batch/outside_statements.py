@@ -36,7 +36,7 @@ def commits_outside_statements(
         for found, _ in answers_about(fact, partial(_outside_commit, fact, context)):
             shown = tuple(lineage_filter.output(output) for output in found.outputs if lineage_filter.shows(output))
             if shown or not found.outputs:
-                yield replace(found, outputs=shown)
+                yield replace(found, outputs=shown, inputs=found.inputs if shown == found.outputs else None)
 
 
 def _outside_commit(fact: FormatFact, context: CaptureContext, plugin: FormatPlugin) -> OutsideCommit | None:
@@ -59,7 +59,7 @@ class OutsideStatementTranslator:
         for each in commits_outside_statements((record.fact,), self._context, self._lineage_filter):
             yield OwnedDrafts(Owner(record), each.altered)
             if each.outputs:
-                committed = self._commits.outside_statement(each.outputs)
+                committed = self._commits.outside_statement(each.outputs, each.inputs)
                 yield OwnedDrafts(Owner(record, name_of(each.outputs[0])), (committed,))
             is_whole = each.whole
         if not is_whole:
@@ -101,9 +101,7 @@ class OutsideStatementTranslator:
     def _events_of_job(self, record: RddJobRecord, output: Output | None) -> Iterator[Event]:
         """What is known is reported each time, and that something isn't, once for each place in the code."""
         if output is not None:
-            inputs = self._inputs(record)
-            made_from = tuple(range(len(inputs)))
-            yield self._commits.outside_statement((output.model_copy(update={"made_from": made_from}),), inputs)
+            yield self._commits.outside_statement((output,), self._inputs(record))
         elif self._is_new(record.site):
             where = "files or a store that wasn't seen" if record.saves else "code that nobody sees into"
             detail = f"{record.site} gives the rows of an RDD to {where}"

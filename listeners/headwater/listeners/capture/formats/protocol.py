@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
-from headwater.events import AlterTable, Format, Output
+from headwater.events import AlterTable, Format, Input, Output
 from headwater.events.jobs import (
     CommitKind,
     DatasetRef,
@@ -124,6 +124,8 @@ class WriteResult:
     """Why a snapshot isn't exact."""
     sink: SinkSchema | None = None
     """The sink, where the facts tell more of it than the shape did: a table that the statement made."""
+    inputs: tuple[Input, ...] = ()
+    """What the outputs were made from, too, and the plan doesn't read: the snapshot that was picked."""
     unknown_origin: bool = False
     """What the outputs were made from isn't among what the plan reads."""
     has_no_rows: bool = False
@@ -175,6 +177,8 @@ class OutsideCommit:
     """What a commit did that no plan tells of."""
 
     outputs: tuple[Output, ...] = ()
+    inputs: tuple[Input, ...] | None = None
+    """What the outputs were made from; None where that isn't known."""
     altered: tuple[AlterTable, ...] = ()
     whole: bool = True
     """Whether that is all of it."""

@@ -12,7 +12,7 @@ from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
 from headwater.listeners.capture.formats.iceberg.table_changes import FORMAT
 from headwater.listeners.capture.formats.iceberg.table_refs import dataset_at, generation_of
-from headwater.listeners.capture.formats.iceberg.write_results import branch_of, output_of
+from headwater.listeners.capture.formats.iceberg.write_results import branch_of, output_of, picked_input
 from headwater.listeners.capture.formats.protocol import OutsideCommit, ref_fields
 
 _EXTENTS: Final[Mapping[str, OverwriteScope]] = {
@@ -42,10 +42,12 @@ def outside_commit(fact: Mapping[str, Any], context: CaptureContext) -> OutsideC
     )
     fields = {**ref_fields(sink), **branch_of(found, None, {})}
     operation = found["operation"]
-    output = output_of(
-        found, fields, ICEBERG_KINDS.get(operation, CommitKind.OTHER), _EXTENTS.get(operation, OverwriteScope.UNKNOWN)
-    )
-    return OutsideCommit((output,))
+    extent = _EXTENTS.get(operation, OverwriteScope.UNKNOWN)
+    picked = picked_input(found, sink) if "picked" in found else None
+    if picked is not None:
+        extent = OverwriteScope.PART if extent is OverwriteScope.UNKNOWN else extent
+        return OutsideCommit((output_of(found, fields, CommitKind.CHERRY_PICK, extent),), (picked,))
+    return OutsideCommit((output_of(found, fields, ICEBERG_KINDS.get(operation, CommitKind.OTHER), extent),))
 
 
 def _catalog(name: str | None, context: CaptureContext) -> SessionNamedCatalog | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from headwater.events import BranchMerged, CreateTable, Event, Format, Output, TableName
+from headwater.events import BranchMerged, CreateTable, Event, Format, Input, Output, TableName
 from headwater.events.catalog import ModificationCause
 from headwater.events.identity.text import joined, split
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
@@ -26,7 +26,7 @@ from headwater.listeners.capture.formats.iceberg.table_changes import (
 )
 from headwater.listeners.capture.formats.iceberg.table_refs import MAIN
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of, table_of
-from headwater.listeners.capture.formats.iceberg.write_results import branch_of, output_of
+from headwater.listeners.capture.formats.iceberg.write_results import branch_of, output_of, picked_input
 from headwater.listeners.capture.formats.protocol import (
     SinkWrite,
     StatementWrites,
@@ -63,6 +63,11 @@ class _Call:
         facts = self.statement.facts.hook_facts
         return [n for n in facts if n.get("hook") == FORMAT and n.get("action") == "committed"]
 
+    @property
+    def committed(self) -> list[Mapping[str, Any]]:
+        """With what the table's metadata says of it, where that could be looked up."""
+        return [{**commit, **(self.snapshot(commit["snapshot"]) or {})} for commit in self.noted]
+
     def snapshot(self, number: int | None) -> Mapping[str, Any] | None:
         return next((each for each in self.reported.get("snapshots", ()) if each["snapshot"] == number), None)
 
@@ -71,6 +76,8 @@ class _Call:
 class _Procedure:
     kind: CommitKind = CommitKind.OTHER
     outputs: Outputs | None = None
+    inputs: Callable[[_Call], Iterable[Input]] | None = None
+    """What the outputs were made from, beside what the plan reads."""
     catalog: Callable[[ModifiedTable, _Call, CaptureContext], Iterable[Event]] | None = None
     ignored: str | None = None
     gap: str | None = None
@@ -107,10 +114,16 @@ def _cherry_picked(call: _Call) -> Iterator[Output]:
                 OverwriteScope.UNKNOWN,
             )
         return
-    for commit in call.noted:
-        found = {**commit, **(call.snapshot(commit["snapshot"]) or {})}
+    for found in call.committed:
         extent = OverwriteScope.NOTHING if found.get("operation") == "append" else OverwriteScope.PART
         yield output_of(found, {**ref_fields(call.sink), **branch_of(found, None, {})}, call.kind, extent)
+
+
+def _picked_inputs(call: _Call) -> Iterator[Input]:
+    for commit in call.committed:
+        picked = picked_input(commit, call.sink)
+        if picked is not None:
+            yield picked
 
 
 def _fast_forwarded(call: _Call) -> Iterator[Output]:
@@ -164,20 +177,21 @@ def _register_event(found: ModifiedTable, call: _Call, context: CaptureContext) 
 _ROLLBACK: Final = _Procedure(
     CommitKind.ROLLBACK, partial(_branch_moved, before="previous_snapshot_id", after="current_snapshot_id")
 )
+_CHERRY_PICK: Final = _Procedure(CommitKind.CHERRY_PICK, _cherry_picked, _picked_inputs)
 _PROCEDURES: Final[Mapping[str, _Procedure]] = {
     "RollbackToSnapshot": _ROLLBACK,
     "RollbackToTimestamp": _ROLLBACK,
     "SetCurrentSnapshot": _Procedure(CommitKind.RESTORE, _ROLLBACK.outputs),
-    "CherrypickSnapshot": _Procedure(CommitKind.CHERRY_PICK, _cherry_picked),
-    "PublishChanges": _Procedure(CommitKind.CHERRY_PICK, _cherry_picked),
-    "FastForwardBranch": _Procedure(CommitKind.FAST_FORWARD, _fast_forwarded, _merge_event),
+    "CherrypickSnapshot": _CHERRY_PICK,
+    "PublishChanges": _CHERRY_PICK,
+    "FastForwardBranch": _Procedure(CommitKind.FAST_FORWARD, _fast_forwarded, catalog=_merge_event),
     "RewriteDataFiles": _Procedure(CommitKind.COMPACT, _committed_outputs),
     "RewritePositionDeleteFiles": _Procedure(CommitKind.COMPACT, _committed_outputs),
     "RewriteManifests": _Procedure(CommitKind.REPLACE, _committed_outputs),
     "AddFiles": _Procedure(CommitKind.APPEND, _committed_outputs, gap=_FILES),
-    "SnapshotTable": _Procedure(CommitKind.CREATE, _committed_outputs, _create_event, gap=_FILES, argument=1),
+    "SnapshotTable": _Procedure(CommitKind.CREATE, _committed_outputs, catalog=_create_event, gap=_FILES, argument=1),
     "MigrateTable": _Procedure(
-        CommitKind.CREATE, _committed_outputs, partial(_create_event, replaced=True), gap=_FILES
+        CommitKind.CREATE, _committed_outputs, catalog=partial(_create_event, replaced=True), gap=_FILES
     ),
     "RegisterTable": _Procedure(catalog=_register_event),
     "ExpireSnapshots": _Procedure(ignored="it forgets old snapshots, and changes no data that is current"),
@@ -243,7 +257,8 @@ def _write_result(procedure: _Procedure, target: WriteTarget, statement: Stateme
     call = _Call(procedure.kind, statement, found.reported, _complete_sink(target.sink, found, context))
     outputs = tuple(procedure.outputs(call))
     gap = procedure.gap if outputs else _result_without_hooks(call)
-    return WriteResult(outputs, gap, call.sink, unknown_origin=procedure.gap is not None)
+    inputs = () if procedure.inputs is None else tuple(procedure.inputs(call))
+    return WriteResult(outputs, gap, call.sink, inputs, unknown_origin=procedure.gap is not None)
 
 
 def _result_without_hooks(call: _Call) -> str | None:

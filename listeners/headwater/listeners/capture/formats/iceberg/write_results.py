@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.events import AlterTable, Output
+from headwater.events import AlterTable, Input, Output
 from headwater.events.catalog import ModificationCause, ModificationEffect
 from headwater.events.commit_words import ICEBERG_KINDS
-from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
+from headwater.events.jobs import CommitKind, DatasetRef, OverwriteScope, RangeStart, ReadMode, SinkSchema
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.iceberg.table_changes import FORMAT, ModifiedTable, alter_event
@@ -24,6 +24,8 @@ from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_i
 from headwater.listeners.capture.statements import Statement
 
 Commit = Mapping[str, Any]
+_PICKED: Final = "source-snapshot-id"
+"""What Iceberg notes in the summary of a snapshot that was picked."""
 _ROW_CHANGES: Final = frozenset({CommitKind.MERGE, CommitKind.UPDATE, CommitKind.DELETE})
 
 
@@ -104,6 +106,24 @@ def output_of(commit: Commit, fields: Mapping[str, Any], kind: CommitKind, repla
         replaced=replaced,
         rows=_count(summary, "added-records"),
         bytes=_count(summary, "added-files-size"),
+    )
+
+
+def picked_input(commit: Commit, sink: DatasetRef) -> Input | None:
+    """The snapshot whose changes a commit applied again; None where it applied none. Without the metadata of that
+    snapshot it isn't known where its changes begin."""
+    picked = commit.get("picked")
+    number = commit.get("summary", {}).get(_PICKED) if picked is None else picked["snapshot"]
+    if number is None:
+        return None
+    place = {"branch": None, "main": False} if picked is None else branch_of(picked, None, {})
+    parent = None if picked is None else picked.get("parent")
+    is_first = picked is not None and parent is None
+    return Input(
+        **{**ref_fields(sink), **place},
+        mode=ReadMode.STATE if is_first else ReadMode.CHANGES,
+        snapshot=int(number),
+        since=None if parent is None else RangeStart(snapshot=parent),
     )
 
 

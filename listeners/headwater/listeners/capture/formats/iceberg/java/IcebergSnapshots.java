@@ -24,6 +24,7 @@ final class IcebergSnapshots {
     private static final int LONGEST = 200;
     private static final int FURTHEST = 1000;
     private static final int MOST_CANDIDATES = 50;
+    private static final String PICKED = "source-snapshot-id";
     private static final String ANY_SCHEMA = "write.spark.accept-any-schema";
 
     private IcebergSnapshots() { }
@@ -65,8 +66,30 @@ final class IcebergSnapshots {
         Integer schema = snapshot.schemaId();
         json.entry("schemaId", schema);
         summary(snapshot.summary(), json);
+        line(table, snapshot, json);
+        picked(table, snapshot, json);
+    }
+
+    private static void line(Table table, Snapshot snapshot, Json json) {
         if (wasMade(table, snapshot)) json.entry("main", true);
         else branches(table, snapshot.snapshotId(), json);
+    }
+
+    /** The snapshot whose changes this one has: Iceberg links them. Others' snapshots may have such a property, too. */
+    private static void picked(Table table, Snapshot snapshot, Json json) {
+        Snapshot source = snapshot(table, snapshot.summary() == null ? null : (String) snapshot.summary().get(PICKED));
+        if (source == null) return;
+        json.key("picked").open().entry("snapshot", source.snapshotId()).entry("parent", source.parentId());
+        line(table, source, json);
+        json.close();
+    }
+
+    private static Snapshot snapshot(Table table, String id) {
+        try {
+            return id == null ? null : table.snapshot(Long.parseLong(id));
+        } catch (NumberFormatException foreign) {
+            return null;
+        }
     }
 
     /** Tables that take any schema: what they were before the statement and what they are now. */
