@@ -10,55 +10,15 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import uuid
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
-
-from headwater.events import Event
-from headwater.events.avro import Codec
-from headwater.events.keys import headers_of, key_of
-from headwater.journal import LocalLog
 from headwater.local import KafkaServer
 from tests.kit import seeds
-from tests.kit.forwarders.round import Append, ForwardRound
+from tests.kit.forwarders.round import INSTANCE, ForwardRound, kafka_bus, log_bus
 
 _ROUND = 25
-INSTANCE = "group.instance.id=forward-rounds"
-"""Who follows one that was killed is the same member, so that it has its partitions at once."""
-
-
-def log_bus(folder: Path) -> tuple[str, Append]:
-    """A local log, and what appends to it."""
-    place = folder / "log"
-
-    def append(events: Sequence[Event]) -> None:
-        with LocalLog.open(place).writer() as journal:
-            for event in events:
-                journal.append(Codec().encode(event), key=key_of(event), headers=headers_of(event, bytes(8)))
-
-    return f"log:{place}", append
-
-
-def kafka_bus(server: KafkaServer) -> tuple[str, Append]:
-    """A topic of three partitions, and what appends to it."""
-    topic = f"forward-rounds-{uuid.uuid4()}"
-    admin = AdminClient(server.client_config())
-    admin.create_topics([NewTopic(topic, 3, 1)])[topic].result()
-    producer = Producer({**server.client_config(), "enable.idempotence": True})
-
-    def append(events: Sequence[Event]) -> None:
-        for event in events:
-            headers: Any = list(headers_of(event, bytes(8)))
-            producer.produce(topic, Codec().encode(event), key_of(event), headers=headers)
-        assert producer.flush(60) == 0
-
-    return f"kafka://{server.address}/{topic}", append
 
 
 def main() -> int:

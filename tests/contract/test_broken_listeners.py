@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -17,15 +16,9 @@ from headwater.events.keys import PRODUCER
 from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from headwater.testing.listeners import BRIEF
 from headwater.testing.memory import DurableMemoryListener, MemoryListener, MemoryTarget, RefusedError
-from tests.contract.test_listeners_in_memory import (
-    Partitioned,
-)
-from tests.contract.test_listeners_in_memory import (
-    TestDurableMemoryListener as DurableSuite,
-)
-from tests.contract.test_listeners_in_memory import (
-    TestMemoryListener as PlainSuite,
-)
+from tests.kit.bus.memory_listeners import DurableMemoryListenerSuite as DurableSuite
+from tests.kit.bus.memory_listeners import Hasty, Partitioned, Swallowing
+from tests.kit.bus.memory_listeners import MemoryListenerSuite as PlainSuite
 
 GRACE = 0.1
 """For listeners that take too long, so that their tests don't."""
@@ -113,13 +106,6 @@ class Early(Partitioned):
         return max(self._is_dealt_with, default=self._answer)
 
 
-class Hasty(DurableMemoryListener):
-    """Says more than it was handed."""
-
-    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
-        return SpoolPosition((super().handle(batch) or 0) + 1)
-
-
 class Speechless(DurableMemoryListener):
     """Says nothing more once it has said all."""
 
@@ -196,16 +182,6 @@ class WithoutRecords(DurableMemoryListener):
     def close(self, timeout: float) -> bool:
         super().close(timeout)
         return not self._waiting
-
-
-class Swallowing(DurableMemoryListener):
-    """Writes a line into a log instead of raising."""
-
-    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
-        with suppress(RefusedError):
-            return super().handle(batch)
-        self._dealt_with = batch.end
-        return batch.end
 
 
 class Once(DurableMemoryListener):

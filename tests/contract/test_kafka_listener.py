@@ -11,17 +11,15 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import pytest
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Message
 
 from headwater.local import KafkaServer
 from headwater.publishers.kafka import KafkaFactory, KafkaListener
 from headwater.testing.memory import MemoryContext
 from headwater.testing.publishers import PublishedRecord, PublisherContract
-from tests.kit.waiting import attempts
+from tests.kit.topics import messages_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(9)]
-
-PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -29,23 +27,6 @@ def broker() -> Iterator[KafkaServer]:
     """One that may be killed and stopped."""
     with KafkaServer() as server:
         yield server
-
-
-def messages_of(broker: KafkaServer, topic: str) -> list[Message]:
-    """All that is there, each partition in its order, by what any client of Kafka does."""
-    consumer = Consumer({**broker.client_config(), "group.id": str(uuid.uuid4())})
-    partitions = [
-        TopicPartition(topic, each) for each in consumer.list_topics(topic, PATIENCE).topics[topic].partitions
-    ]
-    ends = {each.partition: consumer.get_watermark_offsets(each, PATIENCE) for each in partitions}
-    consumer.assign([TopicPartition(topic, each, low) for each, (low, _) in ends.items()])
-    found: list[Message] = []
-    for _ in attempts(f"all messages of {ends}", PATIENCE):
-        if len(found) >= sum(high - low for low, high in ends.values()):
-            break
-        found += [each for each in consumer.consume(500, timeout=0.1) if each.error() is None]
-    consumer.close()
-    return sorted(found, key=lambda each: (each.partition(), each.offset()))
 
 
 def passed_on(message: Message) -> PublishedRecord:

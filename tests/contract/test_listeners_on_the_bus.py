@@ -15,8 +15,7 @@ from headwater.events.envelope import Event
 from headwater.spi import EventRecord
 from headwater.testing.examples import DRAFTS
 from headwater.testing.memory import DurableMemoryListener, MemoryListener, MemoryTarget
-from tests.contract.test_broken_listeners import Hasty, Swallowing
-from tests.contract.test_listeners_in_memory import Partitioned, Transactional
+from tests.kit.bus.memory_listeners import Hasty, Partitioned, Swallowing, Transactional
 from tests.kit.bus.scripts import bus_of, emit_all, firsts, ids
 from tests.kit.waiting import until
 

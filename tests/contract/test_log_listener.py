@@ -10,16 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
-from uuid import UUID
 
 import pytest
 from typing_extensions import Buffer
 
-from headwater.events.envelope import EventId
-from headwater.journal import JournalReader, JournalRecord, LocalLog, OsFiles
+from headwater.journal import OsFiles
 from headwater.publishers.log import LogFactory, LogListener
 from headwater.testing.memory import MemoryContext
 from headwater.testing.publishers import PublishedRecord, PublisherContract
+from tests.kit.bus.logs import records_of
 
 pytestmark = pytest.mark.slow
 
@@ -40,23 +39,6 @@ class Disk(OsFiles):
     def sync(self, descriptor: int) -> None:
         self.syncs.wait()
         super().sync(descriptor)
-
-
-def records_of(directory: Path) -> list[JournalRecord]:
-    """All records of a log, each partition in its order, by what reads journals."""
-    found: list[JournalRecord] = []
-    for partition in LocalLog.open(directory).partitions():
-        reader = JournalReader.open(directory / partition)
-        with reader.tail(reader.first_offset()) as tail:
-            while batch := tail.read():
-                assert not batch.missing
-                found.extend(batch.records)
-    return found
-
-
-def id_of(record: JournalRecord) -> EventId:
-    headers = dict(record.headers)
-    return EventId(UUID(headers["producer"].decode()), int(headers["sequence"]))
 
 
 class TestLogListener(PublisherContract):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,33 +17,12 @@ from headwater.events.jobs import JobStatus, JobType
 from headwater.journal import Journal
 from headwater.listeners.bus import Bus
 from headwater.spi import EventRecord, RecordBatch, SpoolPosition
+from tests.kit.bus.left_spools import killed_driver, lines_of
 from tests.kit.bus.scripts import QUICK, Taking, bus_of, firsts
 from tests.kit.bus.victim import ENDED, OPEN
 from tests.kit.waiting import until
 
-ROOT = Path(__file__).parents[2]
 CUT = 3_000
-
-
-def killed_driver(spools: Path, directory: Path, *, delivered: int, lines: int) -> list[str]:
-    """A driver reported so many events, and a few more, and was killed; what it reported, by its own ledger."""
-    directory.mkdir()
-    command = [sys.executable, "-m", "tests.kit.bus.victim", str(spools), str(directory), str(delivered)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    victim = subprocess.Popen(command, cwd=ROOT, env=environment)
-    try:
-        until(lambda: victim.poll() is not None or len(lines_of(directory / "told")) >= lines, "telling")
-        if delivered:
-            until(lambda: len(lines_of(directory / "arrived")) >= min(delivered, lines), "delivering")
-        assert victim.poll() is None
-    finally:
-        victim.send_signal(signal.SIGKILL)
-        victim.wait()
-    return lines_of(directory / "told")
-
-
-def lines_of(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def only_own_spool_is_left(bus: Bus, spools: Path) -> bool:

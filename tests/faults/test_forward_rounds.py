@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from headwater.local import KafkaServer
-from tests.benchmarks.forward_rounds import INSTANCE, kafka_bus, log_bus
 from tests.kit.forwarders.process import RECORDER, Arrival, ForwardProcess
-from tests.kit.forwarders.round import AT_ONCE, ForwardRound, job_commits
+from tests.kit.forwarders.round import AT_ONCE, INSTANCE, ForwardRound, job_commits, kafka_bus, log_bus
 from tests.kit.seeds import seed
 from tests.kit.waiting import until
 

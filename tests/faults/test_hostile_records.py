@@ -6,9 +6,8 @@ No other test sends what clients don't let their callers send: names of headers 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,35 +15,17 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from headwater.cli.app import main
-from headwater.events import Event
-from headwater.events.avro import Codec
-from headwater.events.keys import headers_of, key_of
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import DeadLetter
 from headwater.lineage.store import open_store
 from headwater.local import KafkaServer
-from tests.kit import topics
 from tests.kit.archive.records import read_all
 from tests.kit.effort import examples
+from tests.kit.events.hostile import FIXED, JOB, Topic, new_topic, sound
 from tests.kit.forwarders.process import RECORDER
-from tests.kit.forwarders.stage import commit
-from tests.kit.raw_records import RawRecord, send_raw
+from tests.kit.raw_records import RawRecord
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka]
-JOB = "etl\x1b[2J"
-NOT_TEXT = RawRecord(b"no event", b"\xff", ((b"kind", b"Committed"), (b"\xff\xfekind", b"v"), (b"", None)))
-EMPTY = RawRecord(None, None, ((b"a\0b", b"\0"), (b"\xed\xa0\x80", b"")))
-OLD = RawRecord(b"\xc3\x01" + bytes(9), b"", (), -(2**62))
-
-
-def event(number: int) -> Event:
-    return commit(number, JOB)
-
-
-def sound(number: int, *more: tuple[bytes, bytes]) -> RawRecord:
-    """An event; `more` are headers that it comes with."""
-    headers = [(name.encode(), value) for name, value in headers_of(event(number), bytes(8))]
-    return RawRecord(Codec().encode(event(number)), key_of(event(number)), (*headers, *more), 1_700_000_000_000)
 
 
 def damaged(data: bytes, at: int, byte: int) -> bytes:
@@ -66,22 +47,6 @@ hostile = st.builds(
     st.lists(st.tuples(names, st.one_of(st.none(), anything)), max_size=4).map(tuple),
     st.integers(-(2**62), int(time.time() * 1_000)),
 )
-
-
-class Topic(NamedTuple):
-    name: str
-    bus: str
-    sound: int
-    """How many events were sent whole: one behind each hostile record."""
-
-
-def new_topic(kafka: KafkaServer, records: Sequence[RawRecord], time_type: str = "LogAppendTime") -> Topic:
-    """A topic with these records, and an event behind each."""
-    name = topics.new_topic(kafka.address, "hostile", settings={"message.timestamp.type": time_type})
-    for number, each in enumerate(records, 1):
-        send_raw(kafka.address, name, [each])
-        send_raw(kafka.address, name, [sound(number)])
-    return Topic(name, f"kafka://{kafka.address}/{name}", len(records))
 
 
 class Readers:
@@ -156,9 +121,6 @@ def in_store(place: Path) -> tuple[set[int], dict[int, DeadLetter]]:
             statement = text("SELECT DISTINCT barrier FROM commits WHERE job = :job")
             stored = set(connection.execute(statement, {"job": JOB}).scalars())
         return stored, {each.position: each for _, each in store.bulk.dead_letters()}
-
-
-FIXED = [NOT_TEXT, EMPTY, OLD, sound(1)._replace(headers=NOT_TEXT.headers)]
 
 
 @pytest.mark.parametrize("time_type", ["LogAppendTime", pytest.param("CreateTime", marks=pytest.mark.long)])

@@ -20,12 +20,11 @@ from headwater.events.avro import Codec
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.integration.test_spark_pipeline import assert_by_law
 from tests.kit.events.mixture import events
 from tests.kit.seeds import seed
 from tests.kit.topics import new_topic
 from tests.kit.waiting import until
-from tests.kit.writers.pipeline import GROUP, new_store, produce, url_of
+from tests.kit.writers.pipeline import GROUP, assert_by_law, new_store, produce, url_of
 
 pytestmark = [
     pytest.mark.spark,

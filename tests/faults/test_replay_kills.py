@@ -16,11 +16,10 @@ from sqlalchemy import URL, text
 from headwater.journal import LocalLog
 from headwater.lineage.replacement.areas import Area, drop_area, has_area
 from headwater.lineage.store import StoreOptions, open_store
-from tests.integration.test_replay import replayed
-from tests.integration.test_store_set_back import append, law, stored, write_all
 from tests.kit.events.written import digest_in
 from tests.kit.stores import database_on
 from tests.kit.writers.replay_victim import STEPS
+from tests.kit.writers.set_back import append, law, replayed, stored, write_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

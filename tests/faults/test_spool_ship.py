@@ -14,8 +14,8 @@ import pytest
 from headwater.events import JobStatusChanged
 from headwater.events.avro import Codec
 from headwater.journal import Journal
-from tests.contract.test_log_listener import records_of
-from tests.faults.test_bus_kills import ROOT, killed_driver, lines_of
+from tests.kit.bus.left_spools import ROOT, killed_driver, lines_of
+from tests.kit.bus.logs import records_of
 from tests.kit.bus.scripts import Taking, bus_of
 from tests.kit.waiting import until
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.test_bus_kills import ROOT
+from tests.kit.bus.left_spools import ROOT
 from tests.kit.faults.small_disk import on_small_disk
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ from headwater.lineage.sql import METADATA
 from headwater.local import Service
 from headwater.versions import align, check
 from headwater.versions.finder import find_versions
-from tests.benchmarks.align_tables import TABLES, everything
+from tests.kit.lineage.aligned_tables import TABLES, everything
 from tests.kit.lineage.graph import BEGAN, Graph, Size, Values, key_of, put_postgres, put_sqlite
 
 pytestmark = [pytest.mark.database, pytest.mark.long]

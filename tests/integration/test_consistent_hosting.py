@@ -12,13 +12,12 @@ import pytest
 from headwater.lineage.store import open_store
 from tests.kit.drivers import PYTHON, SECONDS, Place
 from tests.kit.spark.driver import ICEBERG
-from tests.kit.spark.hosting import Served, configure, serving
+from tests.kit.spark.hosting import CLIENT, Served, configure, serving
 from tests.kit.spark.java_programs import jar, java
 from tests.kit.spark.versions import MAJOR
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.long, pytest.mark.needs("iceberg")]
 CONNECT = () if MAJOR >= 4 else (f"org.apache.spark:spark-connect_2.12:{version('pyspark')}",)
-CLIENT = Path(__file__).with_name("connect_client.py")
 COPY = "INSERT OVERWRITE ice.shop.{} SELECT * FROM ice.shop.a"
 MADE = (
     "CREATE DATABASE ice.shop",

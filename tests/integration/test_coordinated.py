@@ -10,8 +10,7 @@ import logging
 import os
 import signal
 import tracemalloc
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -41,6 +40,7 @@ from tests.kit.writers.coordinated import (
     Watched,
     begun,
     coordinator,
+    refusing,
     stand_ins,
     taken,
     written,
@@ -136,18 +136,6 @@ class TestRows:
         assert running.metrics.dead_letters == 2
         assert barriers(store) == {n for n in range(1, 301) if n not in {13, 200}}
         assert sum(store.bulk.offsets(GROUP).values()) == 300
-
-
-@contextmanager
-def refusing(store: Store, table: str, condition: str) -> Generator[None]:
-    """A database that takes only some of a table's rows."""
-    with store.engine.begin() as connection:
-        connection.execute(text(f"ALTER TABLE {table} ADD CONSTRAINT takes_some CHECK ({condition})"))
-    try:
-        yield
-    finally:
-        with store.engine.begin() as connection:
-            connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT takes_some"))
 
 
 def test_on_mariadb_they_are_the_same(request: pytest.FixtureRequest, tmp_path: Path) -> None:

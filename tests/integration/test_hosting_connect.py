@@ -26,12 +26,9 @@ from headwater.forwarders.api import NoLineage
 from headwater.forwarders.openlineage.mapping import openlineage_events
 from tests.kit.drivers import BIN, PYTHON, Ended, Event, Place
 from tests.kit.spark.driver import ICEBERG
-from tests.kit.spark.hosting import Served, configure, serving, sessions
-from tests.kit.spark.versions import MAJOR
+from tests.kit.spark.hosting import CLIENT, CONNECT, Served, configure, serving, sessions
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(2)]
-CONNECT = () if MAJOR >= 4 else (f"org.apache.spark:spark-connect_2.12:{version('pyspark')}",)
-CLIENT = Path(__file__).with_name("connect_client.py")
 TABLE = "ice.shop.orders"
 USERS = ("anna", "ben_Session_x")
 """The second one looks like what stands behind it in Connect's job tags."""

@@ -10,7 +10,7 @@ import pytest
 from headwater.events.avro import Codec
 from headwater.events.envelope import Event
 from headwater.events.jobs import Committed, JobStatus, JobStatusChanged
-from tests.contract.test_log_listener import records_of
+from tests.kit.bus.logs import records_of
 from tests.kit.drivers import BIN, PYTHON, SECONDS, SESSION, Place
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]

@@ -24,8 +24,8 @@ from headwater.spi import EventRecord, RecordBatch, RefusedRecordError, SpoolPos
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch
 from headwater.testing.memory import MemoryContext
-from tests.contract.test_kafka_listener import messages_of
 from tests.kit.registry_server import schema_registry
+from tests.kit.topics import messages_of
 from tests.kit.waiting import attempts, until
 
 pytestmark = pytest.mark.kafka

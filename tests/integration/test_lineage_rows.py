@@ -25,7 +25,7 @@ from headwater.local import Service
 from headwater.testing.examples import COMMITTED, EXAMPLES
 from headwater.testing.strategies import events
 from tests.kit.effort import examples
-from tests.property.test_merge_rules import pooled, unique
+from tests.kit.lineage.row_strategies import pooled, unique
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ from headwater.lineage.questions.snapshots import upstream_snapshots
 from headwater.lineage.questions.tables import upstream_tables
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
-from tests.benchmarks.store_graph import QUESTIONS, hour_of, measured, size_of
 from tests.kit.lineage.graph import BEGAN, Graph, key_of, load_postgres
+from tests.kit.lineage.graph_questions import QUESTIONS, hour_of, measured, size_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 

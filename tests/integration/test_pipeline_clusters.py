@@ -17,13 +17,12 @@ from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
 from headwater.events.avro import Codec
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
-from tests.integration.test_spark_pipeline import assert_by_law
 from tests.kit.drivers import BIN
 from tests.kit.events.mixture import events
 from tests.kit.spark.clusters import SPARK_HOME, make_python, make_zip, standalone_cluster
 from tests.kit.spark.packages import package_settings
 from tests.kit.topics import new_topic
-from tests.kit.writers.pipeline import new_store, produce, url_of
+from tests.kit.writers.pipeline import assert_by_law, new_store, produce, url_of
 
 pytestmark = [
     pytest.mark.spark,

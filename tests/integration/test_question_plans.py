@@ -30,8 +30,8 @@ from headwater.lineage.questions.uses import uses
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
 from headwater.versions import check
-from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PONG, Statements, questions, rows, table
 from tests.kit.lineage.graph import BEGAN, put_mysql, put_postgres, put_sqlite
+from tests.kit.lineage.shapes import FEED, HUB, LATE, LONG, PONG, Statements, questions, rows, table
 
 SHARE: Final = 0.02
 GROWING: Final = frozenset(

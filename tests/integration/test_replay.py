@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import URL, inspect, text
 
-from headwater.consumers.replay.filling import PipelineSettings
-from headwater.consumers.replay.log_range import LogRange
-from headwater.consumers.replay.preparation import CopiedStore, EventsWouldBeLost, ReplaySettings
-from headwater.consumers.replay.progress import NoProgress
-from headwater.consumers.replay.replay import Replay, ReplayResult
+from headwater.consumers.replay.preparation import CopiedStore, EventsWouldBeLost
 from headwater.errors import ConfigurationError
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import WriteBatch
 from headwater.lineage.mapping import map_event
-from headwater.lineage.replacement.areas import Area, create_area, drop_area, has_area
+from headwater.lineage.replacement.areas import Area, drop_area, has_area
 from headwater.lineage.rows import RowSet
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.testing.examples import EXAMPLES
-from tests.integration.test_store_set_back import GROUP, append, law, plain, running, stored, write_all
 from tests.kit.events.written import digest_in
 from tests.kit.stores import DATABASES, database_on
 from tests.kit.waiting import until
+from tests.kit.writers.set_back import append, law, plain, replayed, running, stored, write_all
 
 pytestmark = [pytest.mark.slow]
-
-SETTINGS = ReplaySettings(pipeline=PipelineSettings(group=GROUP, batch=50))
 
 
 @pytest.fixture(params=[*DATABASES[:2], pytest.param("mariadb", marks=[pytest.mark.database, pytest.mark.long])])
@@ -57,20 +49,6 @@ def store(options: StoreOptions) -> Iterator[Store]:
 @pytest.fixture
 def log(tmp_path: Path) -> LocalLog:
     return LocalLog.open(tmp_path / "log")
-
-
-def source(log: LocalLog, options: StoreOptions) -> LogRange:
-    def known() -> Any:
-        with create_area(options, Area.FRESH) as fresh:
-            return fresh.bulk.offsets(GROUP)
-
-    return LogRange(f"log:{log.directory}", log.directory, known)
-
-
-def replayed(log: LocalLog, options: StoreOptions, *, agrees: bool = False, **more: Any) -> ReplayResult:
-    settings = {name: more.pop(name) for name in list(more) if hasattr(SETTINGS, name)}
-    run = Replay(options, [source(log, options)], replace(SETTINGS, **settings), NoProgress(), **more)
-    return run.run(lambda _: agrees)
 
 
 class TestSwitch:

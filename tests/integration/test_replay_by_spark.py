@@ -27,8 +27,6 @@ from headwater.lineage.replacement.areas import Area, create_area, drop_area
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.integration.test_spark_pipeline import written_by_writer
-from tests.integration.test_store_set_back import write_all
 from tests.kit.events.mixture import events
 from tests.kit.topics import new_topic
 from tests.kit.writers.pipeline import (
@@ -39,7 +37,9 @@ from tests.kit.writers.pipeline import (
     new_store,
     produce,
     url_of,
+    written_by_writer,
 )
+from tests.kit.writers.set_back import write_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,10 +19,9 @@ from headwater.lineage.sql.errors import StoreSchemaError
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory, SchemaVersion
 from headwater.lineage.store.status import read_status
-from tests.integration.test_replay import replayed
-from tests.integration.test_store_set_back import commits, law, write_all
 from tests.kit.events.written import CODEC, digest_in
 from tests.kit.stores import DATABASES, database_on
+from tests.kit.writers.set_back import commits, law, replayed, write_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 

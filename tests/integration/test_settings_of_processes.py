@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_hosting_connect import CONNECT
 from tests.kit.drivers import BIN, SECONDS, Place
-from tests.kit.spark.hosting import configure, serving
+from tests.kit.spark.hosting import CONNECT, configure, serving
 from tests.kit.spark.java_programs import jar
 from tests.kit.waiting import until
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -16,12 +15,9 @@ from confluent_kafka.admin import AdminClient
 from sqlalchemy import text
 
 from headwater.cli import main
-from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.spark.pipeline import PipelineRun, run_pipeline, store_events
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, OrderedBatches
 from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
-from headwater.consumers.writer.runner import Runner
 from headwater.errors import ConfigurationError
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
@@ -29,21 +25,23 @@ from headwater.lineage.bulk import DeadLetter, DeadLetterReason, bump_epoch
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.faults.test_hostile_records import FIXED as HOSTILE
-from tests.faults.test_hostile_records import new_topic as new_hostile_topic
-from tests.integration.test_coordinated import refusing
+from tests.kit.events.hostile import FIXED as HOSTILE
+from tests.kit.events.hostile import new_topic as new_hostile_topic
 from tests.kit.events.mixture import events
 from tests.kit.events.written import digest_by_law
 from tests.kit.topics import create_topic, new_topic
 from tests.kit.waiting import until
+from tests.kit.writers.coordinated import refusing
 from tests.kit.writers.pipeline import (
     GROUP,
+    assert_by_law,
     digest_in,
     kafka_session,
     new_store,
     options_for,
     produce,
     url_of,
+    written_by_writer,
 )
 
 if TYPE_CHECKING:
@@ -100,18 +98,6 @@ def printed_id(kafka: KafkaServer, topic: str) -> str:
     admin = AdminClient(kafka.client_config())
     until(lambda: topic in admin.list_topics(timeout=10).topics, f"the topic {topic}")
     return str(admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id)
-
-
-def written_by_writer(kafka: KafkaServer, topic: str, store: Store, group: str = GROUP) -> int:
-    """What the writer reads, up to where the topic ends now."""
-    settings = {name: str(value) for name, value in kafka.client_config().items()}
-    source = KafkaSource(settings, topic, group, lambda cluster: store.bulk.offsets(group, cluster))
-    runner = Runner(source, PlainPipeline(store.bulk, group, "kafka", topic), until_end=True)
-    try:
-        asyncio.run(asyncio.wait_for(runner.run(), 60))
-    finally:
-        source.close()
-    return runner.metrics.events
 
 
 def letters_of(store: Store) -> list[DeadLetter]:
@@ -269,24 +255,6 @@ def test_where_something_is_deleted_meanwhile_events_are_written_again(
     with store.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM reads").scalar_one() > 0
     assert_by_law(store, kafka, topic)
-
-
-def assert_by_law(store: Store, kafka: KafkaServer, topic: str) -> None:
-    """By the records as a consumer sees them."""
-    settings = {name: str(value) for name, value in kafka.client_config().items()}
-    source = KafkaSource(settings, topic, f"law-{topic}", None)
-    records = dict[tuple[int, int], tuple[bytes, int | None]]()
-    try:
-        until(lambda: _poll(source, records) and source.lag() == 0, "all records")
-    finally:
-        source.close()
-    assert digest_in(store) == digest_by_law(list(records.values()))
-
-
-def _poll(source: KafkaSource, into: dict[tuple[int, int], tuple[bytes, int | None]]) -> bool:
-    for each in source.poll(5_000, 0.2).records:
-        into[each.partition.number, each.offset] = (each.data, each.append_time)
-    return bool(into)
 
 
 @pytest.mark.long

@@ -5,12 +5,10 @@ The second and third version are made up: one adds (expand), the other takes awa
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 from sqlalchemy import Connection, Engine, insert, inspect, select, text
@@ -27,8 +25,9 @@ from headwater.lineage.store.migration import migrate, scripts, upgrade
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory, SchemaVersion
 from headwater.lineage.store.options import StoreOptions
 from headwater.lineage.store.schema_version import VERSION, SchemaState, inspect_schema, read_version
-from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
 from tests.kit.lineage.database_catalogs import described
+from tests.kit.lineage.later_release import SECOND, SECOND_VERSION, THIRD_VERSION, later_in, script
+from tests.kit.lineage.reported_store import REPORTED, digest, digest_in_memory, rows_of
 
 # The views have indexes of expressions, which nothing needs to see that looks for others.
 pytestmark = [
@@ -37,48 +36,10 @@ pytestmark = [
     pytest.mark.sample(10),
 ]
 
-SECOND = """
-    import sqlalchemy as sa
-    from alembic import op
-    from headwater.lineage.store.migration_steps import add_column, create_index, create_table
-
-    revision, down_revision = "0002", "0001"
-
-    def upgrade():
-        create_table("notes", sa.Column("id", sa.Integer, primary_key=True), sa.Column("note", sa.String(20)))
-        add_column("commits", sa.Column("weekday", sa.SmallInteger))
-        BREAK
-        create_index("commits_weekday", "commits", ["weekday"])
-        op.execute("UPDATE commits SET weekday = 7 WHERE weekday IS NULL")
-"""
-THIRD = """
-    from headwater.lineage.store.migration_steps import drop_column, drop_table
-
-    revision, down_revision = "0003", "0002"
-
-    def upgrade():
-        drop_column("commits", "operation")
-        drop_table("notes")
-"""
-SECOND_VERSION, THIRD_VERSION = SchemaVersion("0002", least="0001"), SchemaVersion("0003", least="0002")
-
-
-def script(directory: Path, name: str, content: str, broken: str = "pass") -> None:
-    (directory / name).write_text(dedent(content).replace("BREAK", broken))
-
 
 @pytest.fixture
 def later(tmp_path: Path) -> MigrationHistory:
     return later_in(tmp_path)
-
-
-def later_in(tmp_path: Path) -> MigrationHistory:
-    """The versions there are, and two more."""
-    directory = tmp_path / "scripts"
-    shutil.copytree(HISTORY.scripts, directory, ignore=shutil.ignore_patterns("__*"))
-    script(directory, "v0002_more.py", SECOND)
-    script(directory, "v0003_less.py", THIRD)
-    return MigrationHistory((*HISTORY.versions, SECOND_VERSION, THIRD_VERSION), directory)
 
 
 def until(history: MigrationHistory, version: SchemaVersion) -> MigrationHistory:

@@ -10,19 +10,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, inspect, text, update
 
-from headwater.events import Event
-from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
-from headwater.lineage.store import Store, open_store
+from headwater.lineage.store import open_store
 from headwater.lineage.store.engines import engine_for
 from headwater.lineage.store.options import StoreOptions
 from headwater.lineage.store.schema_version import VERSION
-from headwater.testing.examples import EXAMPLES
+from tests.kit.lineage.reported_store import REPORTED, digest, digest_in_memory, rows_of
 
 pytestmark = pytest.mark.slow
-REPORTED: list[Event] = list(EXAMPLES)
 
 OPENER = """
 import sys
@@ -32,21 +28,6 @@ url = sys.stdin.readline().strip()
 with open_store(url) as store, store.engine.connect() as connection:
     print(connection.exec_driver_sql("SELECT count(*) FROM schema_version").scalar(), flush=True)
 """
-
-
-def rows_of(events: list[Event]) -> list[Row]:
-    return [row for event in events for row in map_event(event)]
-
-
-def digest(store: Store) -> str:
-    with store.engine.connect() as connection:
-        return store_digest(connection)
-
-
-def digest_in_memory(events: list[Event]) -> str:
-    state = RowSet()
-    state.merge(rows_of(events))
-    return state.digest()
 
 
 def marked(url: str, version: str, least: str) -> None:

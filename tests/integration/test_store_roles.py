@@ -19,8 +19,8 @@ from headwater.lineage.store import StoreOptions, open_store
 from headwater.lineage.store.size import size_of
 from headwater.lineage.store.status import read_status
 from headwater.local import Service
-from tests.integration.test_store_migrations import later_in
-from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
+from tests.kit.lineage.later_release import later_in
+from tests.kit.lineage.reported_store import REPORTED, digest, digest_in_memory, rows_of
 from tests.kit.stores import own_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,55 +19,21 @@ from headwater.consumers.sources.local_log import LocalLogSource
 from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError
 from headwater.consumers.writer.offset_reader import OffsetReader
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
-from headwater.consumers.writer.runner import Runner
-from headwater.events import Committed, DatasetId, Event, Format, Input, JobName, Output
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import WriteBatch, WriterInstant
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.lineage.store.status import read_status
 from headwater.local import KafkaServer
-from tests.kit.events.written import CODEC, PATIENCE, digest_by_law, digest_in, on_topic, produced
+from tests.kit.events.written import PATIENCE, digest_by_law, digest_in, on_topic, produced
 from tests.kit.lineage.backups import back_up
 from tests.kit.stores import DATABASES, database_on
 from tests.kit.waiting import until
 from tests.kit.writers.coordinated import Hook, nothing, options_of, stand_ins
+from tests.kit.writers.set_back import EVENTS, GROUP, append, law, plain, running, stored, write_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(4)]
 
-GROUP = "g"
-DATA = 300
 LIMITS = CoordinatorLimits(readers=2, buckets=2, interval=0.01)
-
-
-def commits() -> list[Event]:
-    """Of which each hundred has tables of its own and those of the hundred before it."""
-    began = datetime.now(timezone.utc)
-    return [
-        Committed(
-            producer=UUID(int=78),
-            sequence=number,
-            family_sequence=number,
-            time=began + timedelta(milliseconds=number),
-            job=JobName(name=f"job-{number % 10}"),
-            run=UUID(int=7),
-            barrier=number,
-            inputs=(Input(dataset=_table((number - 1) // 100, number), snapshot=number),),
-            outputs=(
-                Output(
-                    dataset=_table((number + 99) // 100, number), snapshot=number, format=Format.PAIMON, made_from=(0,)
-                ),
-            ),
-        )
-        for number in range(1, DATA + 1)
-    ]
-
-
-def _table(hundred: int, number: int) -> DatasetId:
-    return DatasetId(namespace="s3://lake", name=f"table-{hundred}-{number % 10}")
-
-
-EVENTS = [CODEC.encode(event) for event in commits()]
 
 
 @pytest.fixture(params=DATABASES)
@@ -97,64 +59,11 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_log, "END_CHECK_SECONDS", 0.05)
 
 
-def append(log: LocalLog, begin: int, end: int) -> None:
-    with log.writer() as writer:
-        for data in EVENTS[begin:end]:
-            writer.append(data)
-
-
-def law(log: LocalLog, group: str = "law") -> str:
-    """The digest of what this group hasn't read before."""
-    batch = log.group(group).poll(10_000)
-    return digest_by_law([(record.value, record.time) for _, record in batch.records])
-
-
-def stored(store: Store) -> int:
-    with store.engine.connect() as connection:
-        return int(connection.exec_driver_sql("SELECT count(*) FROM commits").scalar_one())
-
-
-def plain(log: LocalLog, store: Store, *, until_end: bool = False) -> Runner:
-    offsets = OffsetReader({"": store.bulk}, GROUP)
-    source = LocalLogSource(log.directory, GROUP, offsets)
-    pipeline = PlainPipeline(store.bulk, GROUP, source.kind, source.topic, marks=offsets.marks[""])
-    return Runner(source, pipeline, most=7, idle=0.02, until_end=until_end)
-
-
 def coordinated(log: LocalLog, store: Store, after: Hook = nothing) -> Coordinator:
     offsets = OffsetReader({"": store.bulk}, GROUP)
     source = LocalLogSource(log.directory, GROUP, offsets)
     more: dict[str, Any] = {"marks": offsets.marks[""], "start": stand_ins(after=after)}
     return Coordinator(source, store.bulk, options_of(store), GROUP, LIMITS, most=7, idle=0.02, **more)
-
-
-def write_all(log: LocalLog, store: Store) -> None:
-    writer = plain(log, store, until_end=True)
-    asyncio.run(asyncio.wait_for(writer.run(), PATIENCE))
-    writer._source.close()  # pyright: ignore[reportPrivateUsage]
-
-
-@contextmanager
-def running(writer: Runner | Coordinator) -> Generator[None]:
-    """On a thread of its own; it is stopped in the end, and what it raised is raised."""
-    raised, loop = list[BaseException](), asyncio.new_event_loop()
-
-    def run() -> None:
-        try:
-            loop.run_until_complete(asyncio.wait_for(writer.run(), PATIENCE))
-        except BaseException as e:  # noqa: BLE001 - the test raises it
-            raised.append(e)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        loop.call_soon_threadsafe(writer.stop)
-        thread.join(PATIENCE)
-        writer._source.close()  # pyright: ignore[reportPrivateUsage]
-        loop.close()
-    assert not raised, raised
 
 
 def test_a_writer_reads_again_what_its_database_has_lost(

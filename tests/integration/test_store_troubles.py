@@ -26,7 +26,7 @@ from headwater.lineage.sql.errors import (
 from headwater.lineage.store import engines, open_store, translate_errors
 from headwater.lineage.store.options import StoreOptions
 from headwater.local import Service
-from tests.integration.test_store_opening import REPORTED, digest, digest_in_memory, rows_of
+from tests.kit.lineage.reported_store import REPORTED, digest, digest_in_memory, rows_of
 from tests.kit.ports import refusing_port
 from tests.kit.stores import own_database
 from tests.kit.waiting import PATIENCE

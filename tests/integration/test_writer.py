@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +28,7 @@ from headwater.testing.examples import EXAMPLES
 from tests.kit.events.written import CODEC, PATIENCE, commits, digest_by_law, digest_in, on_topic, produced
 from tests.kit.stores import database_on
 from tests.kit.topics import new_topic
+from tests.kit.writers.process import wait_for_rows, writer_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(3)]
 
@@ -159,15 +157,15 @@ class TestKafka:
         killed = 0
         try:
             while sending.is_alive():
-                with self.writer(kafka, topic, url, "--batch", "200") as process:
+                with writer_process(kafka, topic, url, "--batch", "200") as process:
                     assert process.stdout is not None
-                    self.wait_for_rows(store, process, len(data))
+                    wait_for_rows(store, process, len(data))
                     process.send_signal(signal.SIGKILL)
                     killed += process.wait() == -signal.SIGKILL
         finally:
             sending.join()
         assert killed
-        with self.writer(kafka, topic, url, "--until-end") as process:
+        with writer_process(kafka, topic, url, "--until-end") as process:
             assert process.wait(PATIENCE) == 0
         assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
 
@@ -177,8 +175,8 @@ class TestKafka:
         with store.engine.connect() as connection:
             before = connection.exec_driver_sql("SELECT count(*) FROM commits").scalar_one()
         produced(kafka, topic, [CODEC.encode(event) for event in commits(20)])
-        with self.writer(kafka, topic, url) as process:
-            self.wait_for_rows(store, process, before + 20)
+        with writer_process(kafka, topic, url) as process:
+            wait_for_rows(store, process, before + 20)
             process.send_signal(signal.SIGTERM)
             out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
@@ -191,35 +189,6 @@ class TestKafka:
     def source(kafka: KafkaServer, topic: str, store: Store) -> KafkaSource:
         settings = {name: str(value) for name, value in kafka.client_config().items()}
         return KafkaSource(settings, topic, "g", lambda cluster: store.bulk.offsets("g", cluster))
-
-    @staticmethod
-    def writer(kafka: KafkaServer, topic: str, url: str, *more: str) -> subprocess.Popen[str]:
-        bus = f"kafka://{kafka.address}/{topic}"
-        command = [
-            sys.executable,
-            "-m",
-            "headwater.cli",
-            "writer",
-            "run",
-            "--bus",
-            bus,
-            "--store",
-            url,
-            "--group",
-            "g",
-            *more,
-        ]
-        environment = {**os.environ, "HEADWATER_WRITER_KAFKA": "session.timeout.ms=6000\nheartbeat.interval.ms=500"}
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-
-    @staticmethod
-    def wait_for_rows(store: Store, process: subprocess.Popen[str], most: int) -> None:
-        """Until it has stored something new; with so many commits nothing new will come."""
-        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            asked = "SELECT count(*) FROM commits"
-            before = connection.exec_driver_sql(asked).scalar_one()
-            while process.poll() is None and connection.exec_driver_sql(asked).scalar_one() == before < most:
-                pass
 
     @staticmethod
     def ends(kafka: KafkaServer, topic: str) -> dict[int, int]:

@@ -17,7 +17,6 @@ import pytest
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
 from headwater.local.process import free_ports
-from tests.integration import test_writer
 from tests.kit.events.written import (
     CODEC,
     PATIENCE,
@@ -30,7 +29,7 @@ from tests.kit.events.written import (
 from tests.kit.stores import database_on
 from tests.kit.topics import new_topic
 from tests.kit.waiting import until
-from tests.kit.writers.process import children_of
+from tests.kit.writers.process import children_of, wait_for_rows, writer_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
 
@@ -58,7 +57,7 @@ def test_a_signal_to_all_of_them_ends_it_in_order(kafka: KafkaServer, topic: str
     """As a supervisor sends it to a whole group of processes. One port shows the health of all."""
     produced(kafka, topic, [CODEC.encode(event) for event in commits(60)])
     (port,) = free_ports(1)
-    with test_writer.TestKafka.writer(kafka, topic, url, *READERS, "--health", f"127.0.0.1:{port}") as process:
+    with writer_process(kafka, topic, url, *READERS, "--health", f"127.0.0.1:{port}") as process:
         try:
             until(lambda: is_ready(port) and sum(store.bulk.offsets("g").values()) == 60)
             children = children_of(process.pid)
@@ -84,9 +83,9 @@ def test_writers_that_are_killed_lose_and_change_nothing(
     sending.start()
     try:
         while sending.is_alive() or killed < 3:
-            with test_writer.TestKafka.writer(kafka, topic, url, *READERS, "--batch", "50") as process:
+            with writer_process(kafka, topic, url, *READERS, "--batch", "50") as process:
                 try:
-                    test_writer.TestKafka.wait_for_rows(store, process, len(data))
+                    wait_for_rows(store, process, len(data))
                     children = children_of(process.pid)
                 finally:
                     process.kill()
@@ -96,7 +95,7 @@ def test_writers_that_are_killed_lose_and_change_nothing(
             until(partial(none_is_there, children))
     finally:
         sending.join()
-    with test_writer.TestKafka.writer(kafka, topic, url, *READERS, "--until-end") as process:
+    with writer_process(kafka, topic, url, *READERS, "--until-end") as process:
         assert process.wait(PATIENCE) == 0
     assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
     assert sum(store.bulk.offsets("g").values()) == len(data)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import URL, Engine, create_engine, make_url
+from sqlalchemy.pool import StaticPool
 
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
@@ -20,6 +21,17 @@ DATABASES: Final = [
     pytest.param("mariadb", marks=pytest.mark.database),
 ]
 """For parameters of fixtures."""
+on_every_database: Final = pytest.mark.parametrize(
+    "empty_store",
+    [
+        "sqlite",
+        pytest.param("postgres", marks=[pytest.mark.slow, pytest.mark.database]),
+        pytest.param("mariadb", marks=[pytest.mark.slow, pytest.mark.database, pytest.mark.long]),
+    ],
+    indirect=True,
+    scope="session",
+)
+"""For tests in tests/unit/lineage, whose store is in memory otherwise."""
 
 
 @contextmanager
@@ -40,6 +52,19 @@ def database_on(name: str, request: pytest.FixtureRequest, directory: Path) -> G
     else:
         with own_database(request.getfixturevalue(name)) as url:
             yield make_url(url)
+
+
+@contextmanager
+def engine_on(name: str, request: pytest.FixtureRequest) -> Generator[Engine]:
+    """A store with nothing in it, in memory or in a database of its own."""
+    with ExitStack() as stack:
+        if name == "sqlite":
+            engine = create_engine("sqlite://", poolclass=StaticPool)
+        else:
+            engine = create_engine(stack.enter_context(own_database(request.getfixturevalue(name))))
+        METADATA.create_all(engine)
+        yield engine
+        engine.dispose()
 
 
 @contextmanager

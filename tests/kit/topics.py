@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import uuid4
 
+from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.kit.waiting import until
+from headwater.local import KafkaServer
+from tests.kit.waiting import PATIENCE, attempts, until
 
 APPEND_TIME: Final[Mapping[str, str]] = {"message.timestamp.type": "LogAppendTime"}
 """As a topic of events should be: only then a reader knows by when everything has come."""
@@ -34,3 +36,20 @@ def recreate_topic(admin: AdminClient, name: str, partitions: int) -> None:
         "the name of a topic that was deleted",
         pause=0.1,
     )
+
+
+def messages_of(broker: KafkaServer, topic: str) -> list[Message]:
+    """All that is there, each partition in its order, by what any client of Kafka does."""
+    consumer = Consumer({**broker.client_config(), "group.id": str(uuid4())})
+    partitions = [
+        TopicPartition(topic, each) for each in consumer.list_topics(topic, PATIENCE).topics[topic].partitions
+    ]
+    ends = {each.partition: consumer.get_watermark_offsets(each, PATIENCE) for each in partitions}
+    consumer.assign([TopicPartition(topic, each, low) for each, (low, _) in ends.items()])
+    found: list[Message] = []
+    for _ in attempts(f"all messages of {ends}", PATIENCE):
+        if len(found) >= sum(high - low for low, high in ends.values()):
+            break
+        found += [each for each in consumer.consume(500, timeout=0.1) if each.error() is None]
+    consumer.close()
+    return sorted(found, key=lambda each: (each.partition(), each.offset()))

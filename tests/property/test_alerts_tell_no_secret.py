@@ -16,7 +16,7 @@ from headwater.forwarders.alerts.evaluation import alert_of
 from headwater.testing.examples import DRAFTS, JOB, RUN
 from tests.kit import seeds
 from tests.kit.forwarders.alerts import rule_file
-from tests.property.test_secrets_in_events import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
+from tests.kit.planted_secrets import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
 
 pytestmark = pytest.mark.slow
 

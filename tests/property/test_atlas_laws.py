@@ -20,15 +20,7 @@ from headwater.testing.examples import DRAFTS
 from headwater.testing.strategies import events
 from tests.kit.atlas.envelopes import opened
 from tests.kit.effort import examples
-from tests.property.test_secrets_in_events import (
-    FORMS,
-    IN_IDENTITIES,
-    SECRET_KEYS,
-    SECRETS,
-    Planter,
-    emitted,
-    stands_there_anyway,
-)
+from tests.kit.planted_secrets import FORMS, IN_IDENTITIES, SECRET_KEYS, SECRETS, Planter, emitted, stands_there_anyway
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from headwater.lineage.rows.copy_format import decode_copy_row
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
 from tests.kit.effort import examples
-from tests.property.test_merge_rules import pooled, unique
+from tests.kit.lineage.row_strategies import pooled, unique
 
 CODEC = Codec()
 KINDS_BY_NAME = {kind.name: kind for kind in KINDS}

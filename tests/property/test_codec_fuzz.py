@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 
 from headwater.events.avro import Problem
-from tests.benchmarks.fuzz_codec import run, watched
 from tests.kit.effort import examples
+from tests.kit.events.fuzz import run, watched
 from tests.kit.seeds import seed
 
 

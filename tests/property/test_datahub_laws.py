@@ -19,15 +19,7 @@ from headwater.forwarders.datahub.options import DataHubNames
 from headwater.testing.examples import DRAFTS
 from headwater.testing.strategies import events
 from tests.kit.effort import examples
-from tests.property.test_secrets_in_events import (
-    FORMS,
-    IN_IDENTITIES,
-    SECRET_KEYS,
-    SECRETS,
-    Planter,
-    emitted,
-    stands_there_anyway,
-)
+from tests.kit.planted_secrets import FORMS, IN_IDENTITIES, SECRET_KEYS, SECRETS, Planter, emitted, stands_there_anyway
 
 pytestmark = pytest.mark.slow
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 from itertools import permutations
-from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.events import ColumnLineage, Committed, DatasetId, Event, JobLineage, JobName, JobStatusChanged
+from headwater.events import ColumnLineage, Committed, DatasetId, Event, JobLineage, JobName
 from headwater.events.clock import micros_of
 from headwater.events.column_lineage import Derivation
 from headwater.events.ids import uuid7
-from headwater.events.jobs import JobStatus, SinkSchema, SourceSchema
+from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.kinds import KINDS
 from headwater.events.parts import split_event
 from headwater.lineage.mapping import map_event
@@ -25,38 +23,9 @@ from headwater.lineage.rows.tables import JOB_LINEAGE_COLUMN, JOB_LINEAGE_TABLE
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
 from tests.kit.effort import examples
+from tests.kit.lineage.row_strategies import pooled, unique
 
 pytestmark = pytest.mark.slow
-
-DAY = timedelta(days=1)
-BEGAN: datetime = EXAMPLES[0].time
-PRODUCERS = (UUID(int=1), UUID(int=2))
-RUNS = (UUID(int=11), UUID(int=12))
-JOBS = (JobName(name="a"), JobName(name="b"))
-
-
-@st.composite
-def pooled(draw: st.DrawFn) -> Event:
-    """One of few producers, jobs and runs, at one of few times: so that events have rows in common."""
-    event = draw(st.sampled_from(EXAMPLES))
-    update = {
-        "producer": draw(st.sampled_from(PRODUCERS)),
-        "sequence": draw(st.integers(1, 200)),
-        "family_sequence": draw(st.integers(1, 200)),
-        "time": BEGAN + draw(st.sampled_from([-DAY, timedelta(0), timedelta(microseconds=1), DAY])),
-        "job": draw(st.sampled_from(JOBS)),
-        "run": draw(st.sampled_from(RUNS)),
-    }
-    if isinstance(event, JobStatusChanged):
-        update |= {"status": draw(st.sampled_from(JobStatus)), "inferred": draw(st.booleans())}
-    if isinstance(event, Committed):
-        update |= {"barrier": draw(st.integers(1, 3)), "incarnation": None}
-    return event.model_copy(update=update)
-
-
-def unique(emitted: list[Event]) -> list[Event]:
-    """A number of a producer is one event's."""
-    return list({event.event_id: event for event in emitted}.values())
 
 
 def digest_of(emitted: list[Event]) -> str:

@@ -15,7 +15,7 @@ from headwater.forwarders.api import NoLineage
 from headwater.forwarders.openlineage.mapping import openlineage_events
 from headwater.testing.examples import DRAFTS, JOB, RUN
 from tests.kit import seeds
-from tests.property.test_secrets_in_events import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
+from tests.kit.planted_secrets import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
 
 pytestmark = pytest.mark.slow
 

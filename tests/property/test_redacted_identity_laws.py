@@ -14,7 +14,7 @@ from headwater.events.producer import Producer
 from headwater.events.redaction import Redactor
 from headwater.testing.examples import DRAFTS
 from tests.kit.effort import examples
-from tests.property.test_secrets_in_events import Planter
+from tests.kit.planted_secrets import Planter
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from headwater.events.producer import Producer
 from headwater.forwarders.webhook.cloud_events import binary, cloud_event, structured
 from headwater.testing.examples import DRAFTS, JOB, RUN
 from tests.kit import seeds
-from tests.property.test_secrets_in_events import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
+from tests.kit.planted_secrets import FORMS, IN_IDENTITIES, SECRET_KEYS, Planter
 
 pytestmark = pytest.mark.slow
 

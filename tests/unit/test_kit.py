@@ -16,44 +16,6 @@ TESTS = Path(__file__).parents[1]
 FILES = sorted(TESTS.rglob("*.py"))
 DOUBTFUL = re.compile(r"^\s*(?:from|import)\s+(?:\.|tests\b(?!\.kit\.))", re.MULTILINE)
 """What a file has in it that is worth to be parsed: to parse all takes seconds."""
-LEFT = frozenset(
-    {
-        "tests.benchmarks.align_tables",
-        "tests.benchmarks.forward_rounds",
-        "tests.benchmarks.fuzz_codec",
-        "tests.benchmarks.store_graph",
-        "tests.benchmarks.store_shapes",
-        "tests.contract.test_broken_listeners",
-        "tests.contract.test_kafka_listener",
-        "tests.contract.test_listeners_in_memory",
-        "tests.contract.test_log_listener",
-        "tests.faults.test_bus_kills",
-        "tests.faults.test_hostile_records",
-        "tests.integration",
-        "tests.integration.test_coordinated",
-        "tests.integration.test_hosting_connect",
-        "tests.integration.test_replay",
-        "tests.integration.test_spark_pipeline",
-        "tests.integration.test_store_migrations",
-        "tests.integration.test_store_opening",
-        "tests.integration.test_store_set_back",
-        "tests.property.test_merge_rules",
-        "tests.property.test_secrets_in_events",
-        "tests.unit.cli.test_cli_spool",
-        "tests.unit.forwarders.test_assembling",
-        "tests.unit.forwarders.webhook.test_webhook_delivery",
-        "tests.unit.lineage.test_event_templates",
-        "tests.unit.lineage.test_gaps",
-        "tests.unit.lineage.test_life_cycle",
-        "tests.unit.lineage.test_life_questions",
-        "tests.unit.lineage.test_mapping",
-        "tests.unit.plan.test_recorded_plans",
-        "tests.unit.versions.test_aligned_formats",
-        "tests.unit.versions.test_data_versions",
-        "tests.unit.versions.test_validation_process",
-    }
-)
-"""Modules that aren't in the kit yet and are imported nevertheless: to become fewer, and none."""
 
 
 def imported(source: str) -> Iterator[str]:
@@ -84,7 +46,7 @@ def test_tests_import_of_tests_only_the_kit() -> None:
         f"{path.relative_to(TESTS)} imports {module}"
         for path in FILES
         for module in imported(path.read_text(encoding="utf-8"))
-        if not may_import(path, module) and module not in LEFT
+        if not may_import(path, module)
     }
     assert not found
 

@@ -24,7 +24,7 @@ from headwater.events.avro.raw_reader import kind_of, record_of
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
 from headwater.testing.examples import EXAMPLES
-from tests.benchmarks.fuzz_codec import mutated
+from tests.kit.events.fuzz import mutated
 from tests.kit.events.many import plain_schema
 from tests.kit.events.mixture import events
 

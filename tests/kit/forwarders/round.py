@@ -10,6 +10,7 @@ import json
 import random
 import threading
 import time
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,11 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
 from headwater.events import Event
-from headwater.events.keys import key_of
+from headwater.events.avro import Codec
+from headwater.events.keys import headers_of, key_of
 from headwater.forwarders.api import BusEvent, Forwarder, ForwarderContext, NoLineage
 from headwater.forwarders.datahub import DataHubForwarder
 from headwater.forwarders.openlineage import OpenLineageForwarder
+from headwater.journal import LocalLog
+from headwater.local import KafkaServer
 from headwater.testing.forwarders import bus_events
 from tests.kit.forwarders.datahub_server import Answer, DataHubServer, datahub_server
 from tests.kit.forwarders.http_target import Fault, http_target
@@ -267,3 +274,35 @@ def _canonical(text: str | bytes) -> str:
 def _cloud_event_id(body: bytes) -> str:
     told: Any = json.loads(body)
     return str(told["id"])
+
+
+INSTANCE = "group.instance.id=forward-rounds"
+"""Who follows one that was killed is the same member, so that it has its partitions at once."""
+
+
+def log_bus(folder: Path) -> tuple[str, Append]:
+    """A local log, and what appends to it."""
+    place = folder / "log"
+
+    def append(events: Sequence[Event]) -> None:
+        with LocalLog.open(place).writer() as journal:
+            for event in events:
+                journal.append(Codec().encode(event), key=key_of(event), headers=headers_of(event, bytes(8)))
+
+    return f"log:{place}", append
+
+
+def kafka_bus(server: KafkaServer) -> tuple[str, Append]:
+    """A topic of three partitions, and what appends to it."""
+    topic = f"forward-rounds-{uuid.uuid4()}"
+    admin = AdminClient(server.client_config())
+    admin.create_topics([NewTopic(topic, 3, 1)])[topic].result()
+    producer = Producer({**server.client_config(), "enable.idempotence": True})
+
+    def append(events: Sequence[Event]) -> None:
+        for event in events:
+            headers: Any = list(headers_of(event, bytes(8)))
+            producer.produce(topic, Codec().encode(event), key_of(event), headers=headers)
+        assert producer.flush(60) == 0
+
+    return f"kafka://{server.address}/{topic}", append

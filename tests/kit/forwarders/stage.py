@@ -11,9 +11,10 @@ from typing import Any
 from uuid import UUID
 
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.events import Committed, DatasetId, Event, JobName, Output
+from headwater.events import Committed, DatasetId, Event, Input, JobName, Output
 from headwater.events.avro import Codec
 from headwater.events.keys import headers_of, key_of
+from headwater.events.parts import split_event
 from headwater.forwarders.api import BusEvent, Forwarder
 from headwater.forwarders.configuration import ForwarderSettings, read_settings
 from headwater.forwarders.delivery import Waits
@@ -179,3 +180,21 @@ async def cancelled_when(condition: Callable[[], bool], call: Coroutine[Any, Any
 async def _poll(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 - what is waited for has no event
         await asyncio.sleep(0.001)
+
+
+LAKE = "s3://lake"
+
+
+def large(first: int, parts: int = 3) -> list[Event]:
+    """The parts of a commit with many inputs, whose first sequence number this is."""
+    inputs = tuple(Input(dataset=DatasetId(namespace=LAKE, name=f"in-{number:04}")) for number in range(parts * 40))
+    event = commit(first, inputs=inputs)
+    limit = 200
+    while len(found := split_event(event, limit)) > parts:
+        limit += 50
+    assert len(found) == parts
+    more = (
+        each.model_copy(update={"sequence": first + number, "family_sequence": first + number})
+        for number, each in enumerate(found)
+    )
+    return list(more)

@@ -21,8 +21,6 @@ ROOT: Final = Path(__file__).parents[3]
 DOC: Final = "\n".join(page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("sql*.md")))
 _QUERY: Final = re.compile(r"^```sql (\w+)\n(-- [^\n]*)\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RULE: Final = re.compile(r"[-+─┬┴┼├┤┌┐└┘\s]*|\(?\d+ rows?\)?")
-
-
 D = pip5_story.D
 ANSWERS: Final[dict[str, set[tuple[str, ...]]]] = {
     "Select the options for the current catalog": {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from itertools import islice
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from tests.kit.plan import queries as column_queries
 
@@ -63,3 +66,12 @@ def changes_of(name: str) -> dict[str, str]:
     if name == "paimon":
         return {**IN_PAIMON, **dict(islice(CHANGES.items(), 1, None)), **BY_SUBQUERY}
     return {**CHANGES, **BY_SUBQUERY}
+
+
+FOLDER: Final = Path(__file__).with_name("recorded")
+
+
+@cache
+def recorded(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((FOLDER / f"{name.replace(' ', '-')}.json").read_text())
+    return content

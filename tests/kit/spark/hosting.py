@@ -8,11 +8,17 @@ import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
 from headwater.local.process import free_ports
 from tests.kit.drivers import BIN, SECONDS, Ended, Event, Place
 from tests.kit.spark.packages import package_settings
+from tests.kit.spark.versions import MAJOR
+
+CONNECT = () if MAJOR >= 4 else (f"org.apache.spark:spark-connect_2.12:{version('pyspark')}",)
+CLIENT = Path(__file__).with_name("connect_client.py")
+"""Runs what it is handed on its standard input, as a client of Connect."""
 
 
 @dataclass

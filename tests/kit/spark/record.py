@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headwater import local
 from headwater.local.process import free_ports
-from tests.integration.test_hosting_connect import CLIENT, CONNECT
 from tests.kit.faults.capture import KEEPING_LISTENER, READS, ScriptedTap, compiled, public, tapped
 from tests.kit.spark.driver import ICEBERG
+from tests.kit.spark.hosting import CLIENT, CONNECT
 from tests.kit.spark.session import spark_session
 from tests.kit.spark.versions import MAJOR
 

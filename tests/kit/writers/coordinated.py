@@ -10,11 +10,18 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from sqlalchemy import text
+
 from headwater.consumers.sources import BusRecord, EventSource, SourceBatch
 from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.consumers.writer.coordinated.bucket_writer import BucketWriter
 from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
-from headwater.lineage.bulk import BusPartition, DatabaseBulkMeta, MergeResult, WriteBatch
+from headwater.lineage.bulk import (
+    BusPartition,
+    DatabaseBulkMeta,
+    MergeResult,
+    WriteBatch,
+)
 from headwater.lineage.store import Store, StoreOptions
 from headwater.lineage.store.engines import engine_for
 
@@ -214,3 +221,15 @@ class Gate:
 
     def open(self) -> None:
         self._open.set()
+
+
+@contextmanager
+def refusing(store: Store, table: str, condition: str) -> Generator[None]:
+    """A database that takes only some of a table's rows."""
+    with store.engine.begin() as connection:
+        connection.execute(text(f"ALTER TABLE {table} ADD CONSTRAINT takes_some CHECK ({condition})"))
+    try:
+        yield
+    finally:
+        with store.engine.begin() as connection:
+            connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT takes_some"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -11,13 +12,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 
+from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.spark.pipeline import PipelineOptions
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
+from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.runner import Runner
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.local import KafkaServer
+from tests.kit.events.written import digest_by_law
 from tests.kit.spark.session import spark_session
 from tests.kit.stores import database_on
+from tests.kit.waiting import until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,3 +79,33 @@ def options_for(store: Store, kafka: KafkaServer, topic: str, checkpoint: Path, 
 def digest_in(store: Store) -> str:
     with store.engine.connect() as connection:
         return store_digest(connection)
+
+
+def written_by_writer(kafka: KafkaServer, topic: str, store: Store, group: str = GROUP) -> int:
+    """What the writer reads, up to where the topic ends now."""
+    settings = {name: str(value) for name, value in kafka.client_config().items()}
+    source = KafkaSource(settings, topic, group, lambda cluster: store.bulk.offsets(group, cluster))
+    runner = Runner(source, PlainPipeline(store.bulk, group, "kafka", topic), until_end=True)
+    try:
+        asyncio.run(asyncio.wait_for(runner.run(), 60))
+    finally:
+        source.close()
+    return runner.metrics.events
+
+
+def assert_by_law(store: Store, kafka: KafkaServer, topic: str) -> None:
+    """By the records as a consumer sees them."""
+    settings = {name: str(value) for name, value in kafka.client_config().items()}
+    source = KafkaSource(settings, topic, f"law-{topic}", None)
+    records = dict[tuple[int, int], tuple[bytes, int | None]]()
+    try:
+        until(lambda: _poll(source, records) and source.lag() == 0, "all records")
+    finally:
+        source.close()
+    assert digest_in(store) == digest_by_law(list(records.values()))
+
+
+def _poll(source: KafkaSource, into: dict[tuple[int, int], tuple[bytes, int | None]]) -> bool:
+    for each in source.poll(5_000, 0.2).records:
+        into[each.partition.number, each.offset] = (each.data, each.append_time)
+    return bool(into)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from headwater.cli.exits import Exit
+from headwater.lineage.store import Store
+from headwater.local import KafkaServer
 
 ROOT: Final = Path(__file__).parents[3]
 PROGRAM: Final = ("headwater.cli",)
@@ -131,3 +133,20 @@ class WriterProcess:
         if self.is_running:
             assert self._process is not None
             self._process.send_signal(which)
+
+
+def writer_process(kafka: KafkaServer, topic: str, url: str, *more: str) -> subprocess.Popen[str]:
+    """`headwater writer run` from a topic into a store."""
+    places = ["--bus", f"kafka://{kafka.address}/{topic}", "--store", url, "--group", "g"]
+    command = [sys.executable, "-m", "headwater.cli", "writer", "run", *places, *more]
+    environment = {**os.environ, "HEADWATER_WRITER_KAFKA": "session.timeout.ms=6000\nheartbeat.interval.ms=500"}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def wait_for_rows(store: Store, process: subprocess.Popen[str], most: int) -> None:
+    """Until it has stored something new; with so many commits nothing new will come."""
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        asked = "SELECT count(*) FROM commits"
+        before = connection.exec_driver_sql(asked).scalar_one()
+        while process.poll() is None and connection.exec_driver_sql(asked).scalar_one() == before < most:
+            pass

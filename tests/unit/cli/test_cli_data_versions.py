@@ -18,7 +18,7 @@ from headwater.versions import TableAt
 from headwater.versions.aligned import Cut, GroupClaims, TableSnapshot
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import StoryProducer
-from tests.unit.versions.test_data_versions import two_jobs
+from tests.kit.versions.two_jobs import two_jobs
 
 
 @pytest.fixture(autouse=True)

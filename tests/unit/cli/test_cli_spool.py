@@ -11,6 +11,7 @@ from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.events import Heartbeat
 from headwater.journal import Journal, LocalLog
+from tests.kit.bus.left_spools import left_by_a_mistyped_name
 from tests.kit.bus.scripts import Taking, bus_of, firsts
 from tests.kit.waiting import until
 
@@ -20,18 +21,6 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def spools(tmp_path: Path) -> Path:
     return tmp_path / "spools"
-
-
-def left_by_a_mistyped_name(spools: Path, name: str = "lgo", count: int = 3) -> Path:
-    """The spool of a driver whose only listener there isn't."""
-    with bus_of(spools, {}, {"listeners": name}) as bus:
-        for _ in range(count):
-            bus.emit(Heartbeat())
-        until(lambda: bus.faults)
-        left = bus.spool
-        assert not bus.stop(1)
-    assert left is not None
-    return left
 
 
 def spool(action: str, spools: Path, *arguments: str) -> int:

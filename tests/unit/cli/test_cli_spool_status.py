@@ -19,9 +19,9 @@ from headwater.cli.output import Age, Size, age_of
 from headwater.events import Heartbeat
 from headwater.journal import Journal, JournalOptions
 from headwater.listeners.bus import BusOptions
+from tests.kit.bus.left_spools import left_by_a_mistyped_name
 from tests.kit.bus.scripts import Taking, bus_of
 from tests.kit.waiting import until
-from tests.unit.cli.test_cli_spool import left_by_a_mistyped_name
 
 DRIVER = """
 import sys

@@ -24,8 +24,8 @@ from headwater.events import Committed, Input, JobStarted, Output
 from headwater.journal import LocalLog
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
+from tests.kit.bus.left_spools import left_by_a_mistyped_name
 from tests.kit.lineage.scripted_producer import ScriptedProducer, place
-from tests.unit.cli.test_cli_spool import left_by_a_mistyped_name
 
 ROOT = Path(__file__).parents[3]
 LEAVES = {path: node for path, node in walk() if isinstance(node, Leaf)}

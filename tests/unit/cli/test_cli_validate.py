@@ -16,7 +16,7 @@ from headwater.versions import validation
 from headwater.versions.validation.model import ComparedColumn, ValidationOutcome, ValidationStatus
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import StoryProducer
-from tests.unit.versions.test_validation_process import comparison
+from tests.kit.versions.comparison import comparison
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ from headwater.events.envelope import Event
 from headwater.events.ids import uuid7
 from headwater.events.jobs import Committed
 from headwater.testing.examples import EXAMPLES
-from tests.benchmarks.fuzz_codec import Maker, mutated_schema, watched
+from tests.kit.events.fuzz import Maker, mutated_schema, watched
 from tools import schemas
 
 HEARTBEAT = Heartbeat(producer=uuid7(), sequence=7, family_sequence=5, application="app")

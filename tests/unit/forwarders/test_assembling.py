@@ -11,29 +11,10 @@ import pytest
 
 from headwater.errors import TransientError
 from headwater.events import Event, Input
-from headwater.events.names import DatasetId
-from headwater.events.parts import split_event
 from headwater.forwarders.api import BusEvent, RefusedEventsError
 from headwater.forwarders.assembling import EventAssembler
 from headwater.forwarders.dead_letters import LetterBox, LetterReason, LetterState
-from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit
-
-LAKE = "s3://lake"
-
-
-def large(first: int, parts: int = 3) -> list[Event]:
-    """The parts of a commit with many inputs, whose first sequence number this is."""
-    inputs = tuple(Input(dataset=DatasetId(namespace=LAKE, name=f"in-{number:04}")) for number in range(parts * 40))
-    event = commit(first, inputs=inputs)
-    limit = 200
-    while len(found := split_event(event, limit)) > parts:
-        limit += 50
-    assert len(found) == parts
-    more = (
-        each.model_copy(update={"sequence": first + number, "family_sequence": first + number})
-        for number, each in enumerate(found)
-    )
-    return list(more)
+from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit, large
 
 
 def whole(first: int, parts: int = 3) -> list[str]:

@@ -13,8 +13,7 @@ from headwater.errors import TransientError
 from headwater.forwarders import runner as module
 from headwater.forwarders.api import BusEvent, PeriodicForwarder
 from headwater.forwarders.runner import ForwarderRunner
-from tests.kit.forwarders.stage import LONG, MemorySource, Stage, commit, until
-from tests.unit.forwarders.test_assembling import large
+from tests.kit.forwarders.stage import LONG, MemorySource, Stage, commit, large, until
 
 
 class Clockwork:

@@ -1,22 +1,19 @@
-"""A store in memory; the same stories are told to PostgreSQL and MariaDB in tests/integration."""
+"""A store in memory; what is marked `on_every_database` gets one on PostgreSQL and one on MariaDB too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.pool import StaticPool
+from sqlalchemy import Connection, Engine
 
-from headwater.lineage.sql import METADATA
+from tests.kit.stores import engine_on
 
 
 @pytest.fixture(scope="session")
-def empty_store() -> Iterator[Engine]:
-    engine = create_engine("sqlite://", poolclass=StaticPool)
-    METADATA.create_all(engine)
-    yield engine
-    engine.dispose()
+def empty_store(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    with engine_on(getattr(request, "param", "sqlite"), request) as engine:
+        yield engine
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from headwater.lineage.mapping.column_rows import groups_of
 from headwater.lineage.rows import KINDS, Row, RowSet
 from headwater.lineage.rows.copy_format import decode_copy_row
 from headwater.testing.examples import EXAMPLES
-from tests.unit.lineage.test_event_templates import CountingCodec, of_one_shape
+from tests.kit.lineage.templates import CountingCodec, of_one_shape
 
 CODEC = Codec()
 NOW = 1_767_000_000_000_000

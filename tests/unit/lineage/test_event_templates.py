@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from uuid import UUID
 
 import pytest
 
@@ -13,35 +12,10 @@ from headwater.lineage.mapping import BatchMapper, batch_mapper, map_event, row_
 from headwater.lineage.mapping.event_templates import LEARNABLE, EventTemplates
 from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.rows import tables as t
-from headwater.testing.examples import EXAMPLES
+from tests.kit.lineage.templates import CountingCodec, example, of_one_shape
 
 CODEC = Codec()
 KINDS = (Committed, JobLineage, AlterTable, JobStatusChanged)
-
-
-class CountingCodec(Codec):
-    """Counts what is decoded."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.decoded = 0
-
-    def decode(self, data: bytes) -> object:  # type: ignore[override]
-        self.decoded += 1
-        return super().decode(data)
-
-
-def example(kind: type[Event]) -> Event:
-    return next(each for each in EXAMPLES if type(each) is kind and each.part is None)
-
-
-def of_one_shape(kind: type[Event], count: int) -> list[Event]:
-    """The same but for its place in the order and its run."""
-    first = example(kind)
-    return [
-        first.model_copy(update={"sequence": n, "family_sequence": n, "run": UUID(int=n // 3 + 1)})
-        for n in range(1, count + 1)
-    ]
 
 
 def digest(rows: Iterator[Row] | list[Row]) -> str:

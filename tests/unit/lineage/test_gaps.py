@@ -34,6 +34,7 @@ from headwater.lineage.questions.completeness import complete_until, gaps
 from headwater.lineage.questions.gaps import GapCause, PossibleGap
 from headwater.testing.examples import CONTEXT
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
+from tests.kit.stores import on_every_database
 
 
 def beats(producer: ScriptedProducer, first: int, last: int) -> None:
@@ -45,6 +46,7 @@ def missing(connection: Connection, minute: float, **asked: object) -> list[Poss
     return list(gaps(connection, now=at(minute), **asked))  # type: ignore[arg-type]
 
 
+@on_every_database
 class TestGaps:
     def test_nobody_was_heard(self, connection: Connection) -> None:
         assert complete_until(connection, at(0)) is None

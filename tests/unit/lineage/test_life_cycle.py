@@ -36,6 +36,7 @@ from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
 from headwater.testing.examples import CONTEXT
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
+from tests.kit.stores import on_every_database
 
 APP = JobName(name="app")
 DAILY = JobName(name="app.daily")
@@ -82,6 +83,7 @@ def purged(connection: Connection) -> int:
     return total
 
 
+@on_every_database
 class TestDeleting:
     @pytest.mark.slow
     @pytest.mark.parametrize("job", [APP, DAILY], ids=["an application and its steps", "a step"])
@@ -131,6 +133,7 @@ class TestDeleting:
         assert snapshots(connection) == []
 
 
+@on_every_database
 class TestPolicies:
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -176,6 +179,7 @@ class TestPolicies:
         assert (writers(connection), snapshots(connection)) == ([], [])
 
 
+@on_every_database
 class TestExpiry:
     @pytest.mark.slow
     def test_what_is_older_is_gone_and_the_answer_says_so(self, connection: Connection) -> None:
@@ -226,6 +230,7 @@ class TestExpiry:
         assert snapshots(connection) == [70]
 
 
+@on_every_database
 class TestPurging:
     @pytest.mark.slow
     def test_only_what_is_hidden_goes(self, connection: Connection) -> None:

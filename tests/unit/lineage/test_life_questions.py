@@ -42,6 +42,7 @@ from headwater.lineage.questions.traversal import identities
 from headwater.lineage.questions.uses import uses
 from headwater.testing.examples import CONTEXT
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
+from tests.kit.stores import on_every_database
 
 MINUTE = timedelta(minutes=1)
 
@@ -68,6 +69,7 @@ def named(table: str, **more: Any) -> dict[str, Any]:
     return {"context": CONTEXT, "identifier": names.pop("table"), **names, **more}
 
 
+@on_every_database
 class TestJobsAndTables:
     def test_who_reads_and_writes_a_table(self, connection: Connection) -> None:
         one, two = started(1), started(2, minute=5)
@@ -118,6 +120,7 @@ class TestJobsAndTables:
         assert (limit.why, limit.detail) == (LimitReason.GAP, "SILENCE (1)")
 
 
+@on_every_database
 class TestRuns:
     def test_how_they_stand(self, connection: Connection) -> None:
         good, bad, live, dead = (started(n, minute=n, user=f"user {n}") for n in range(1, 5))
@@ -177,6 +180,7 @@ class TestRuns:
         assert [limit.why for limit in answer.limits] == [LimitReason.CUT]
 
 
+@on_every_database
 class TestHistory:
     def test_in_words_and_in_the_formats_own_order(self, connection: Connection) -> None:
         producer = ScriptedProducer(1)
@@ -265,6 +269,7 @@ def altered(table: Table, schema: int) -> dict[str, Any]:
     return {"new_table": table, **named("t", schema_id=schema)}
 
 
+@on_every_database
 class TestNamesAndGenerations:
     def test_over_a_rename_that_moves_the_data(self, connection: Connection) -> None:
         producer = ScriptedProducer(1)
@@ -303,6 +308,7 @@ class TestNamesAndGenerations:
         ]
 
 
+@on_every_database
 class TestLate:
     def test_the_oldest_hop_is_marked(self, connection: Connection) -> None:
         a, b, c = started(1, "load"), started(2, "daily"), started(3, "weekly")
@@ -462,6 +468,7 @@ class TestPlacesThatAreUsedAgain:
 TABLES_OF_AGAIN = ("lake.sales.orders", "lake.sales.clicks", "lake.sales.daily", "lake.sales.archive")
 
 
+@on_every_database
 class TestUses:
     def test_jobs_users_and_what_is_behind_them(self, connection: Connection) -> None:
         one, two = started(1, "daily", user="ann"), started(2, "daily", user="bob")

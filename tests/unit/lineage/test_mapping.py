@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
-from itertools import permutations
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,13 +10,11 @@ from headwater.events import (
     AlterTable,
     Committed,
     CreateTable,
-    DatasetId,
     DatasetsUnified,
     DropTable,
     Event,
     Input,
     JobLineage,
-    JobName,
     JobStatusChanged,
     LineageDeleted,
     Output,
@@ -31,57 +27,9 @@ from headwater.events.changes import RenameTable
 from headwater.events.clock import micros_of
 from headwater.events.jobs import JobStatus, LineageRetention
 from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import Row, RowSet
-from headwater.testing.examples import CONTEXT, EXAMPLES
-
-NOON = datetime.fromisoformat("2026-03-01T12:00:00+00:00")
-MINUTE = timedelta(minutes=1)
-P, Q = UUID(int=1), UUID(int=2)
-ORDERS = DatasetId(namespace="file", name="/w/orders")
-DAILY = DatasetId(namespace="file", name="/w/daily")
-NAME = TableName(catalog="lake", database="sales", table="orders")
-RUN = UUID(int=7)
-JOB = JobName(name="etl")
-
-
-def at(minutes: float, sequence: int, producer: UUID = P) -> dict[str, Any]:
-    return {
-        "time": NOON + minutes * MINUTE,
-        "producer": producer,
-        "sequence": sequence,
-        "family_sequence": sequence,
-        "job": JOB,
-        "run": RUN,
-    }
-
-
-def rows(kind: str, *reported: Event) -> list[Row]:
-    """Those of a kind that are there in the end, having seen that no order makes a difference."""
-    states = [state_of(order) for order in permutations(reported)]
-    assert len({state.digest() for state in states}) == 1
-    return [row for row in states[0].rows() if row.kind.name == kind]
-
-
-def state_of(reported: Iterable[Event]) -> RowSet:
-    state = RowSet()
-    for event in reported:
-        state.merge(map_event(event))
-    return state
-
-
-def of_table(kind: type[Any], minutes: float, sequence: int, **more: Any) -> Any:
-    reported = {"context": CONTEXT, "identifier": NAME, "dataset": ORDERS, **at(minutes, sequence), **more}
-    return kind(**reported)
-
-
-def columns(row: Row) -> dict[str, Any]:
-    """By their names."""
-    kind = row.kind
-    values = dict(zip((field.name for field in (*kind.key, *kind.maxima)), (*row.key, *row.maxima), strict=True))
-    for group, reported in zip(kind.groups, row.groups, strict=True):
-        if reported is not None:
-            values.update(zip((field.name for field in group.columns), reported.values, strict=True))
-    return values
+from headwater.lineage.rows import RowSet
+from headwater.testing.examples import EXAMPLES
+from tests.kit.lineage.mapped_rows import DAILY, JOB, MINUTE, NAME, NOON, ORDERS, RUN, P, Q, at, columns, of_table, rows
 
 
 def test_a_table_that_was_dropped_is_gone_and_one_made_after_that_is_there() -> None:

@@ -35,7 +35,7 @@ from headwater.lineage.rows import RowSet
 from headwater.lineage.rows.catalogs import CatalogNames
 from headwater.lineage.rows.tombstones import DATA, TombstoneIndex, deletion_subject
 from headwater.testing.examples import EXAMPLES
-from tests.unit.lineage.test_mapping import (
+from tests.kit.lineage.mapped_rows import (
     DAILY,
     JOB,
     MINUTE,

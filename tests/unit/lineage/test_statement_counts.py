@@ -23,8 +23,8 @@ from headwater.lineage.questions.tables import TableClosure, downstream_tables, 
 from headwater.lineage.rows import RowKind
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
-from tests.benchmarks.store_shapes import FEED, HUB, LATE, LONG, PING, READERS, SOURCES, Statements, rows, table
 from tests.kit.lineage.graph import BEGAN, Values, put_sqlite
+from tests.kit.lineage.shapes import FEED, HUB, LATE, LONG, PING, READERS, SOURCES, Statements, rows, table
 
 LATER = moment_of(BEGAN) + timedelta(days=30)
 

@@ -18,7 +18,7 @@ from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Plan
 from headwater.listeners.capture.plan_sizes import size_of_lineage, size_of_plan
 from tests.kit.plan.big import joins, unions, wide
-from tests.unit.plan.test_recorded_plans import recorded
+from tests.kit.plan.cases import recorded
 
 pytestmark = pytest.mark.slow
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from headwater.listeners.capture.plan.tree import Plan
-from tests.kit.plan.cases import FORMATS, QUERIES, changes_of
+from tests.kit.plan.cases import FORMATS, QUERIES, changes_of, recorded
 from tests.kit.plan.notation import edges, edges_of, edges_of_changes
 
-FOLDER: Final = Path(__file__).with_name("recorded")
 CHANGES: Final = [(name, statement) for name in FORMATS for statement in changes_of(name)]
-
-
-@cache
-def recorded(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((FOLDER / f"{name.replace(' ', '-')}.json").read_text())
-    return content
 
 
 def test_all_cases_are_recorded_and_nothing_else() -> None:

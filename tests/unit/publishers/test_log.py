@@ -27,7 +27,7 @@ from headwater.spi import EventRecord, RecordBatch, RefusedRecordError
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch, record
 from headwater.testing.memory import MemoryContext
-from tests.contract.test_log_listener import id_of, records_of
+from tests.kit.bus.logs import id_of, records_of
 from tests.kit.waiting import until
 
 ALL = batch(EXAMPLES)

@@ -17,7 +17,7 @@ from headwater.versions.aligned.runs import report_run
 from headwater.versions.aligned.starts import contained_cut, start_positions
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.lineage.stories import StoryProducer
-from tests.unit.versions.test_data_versions import ALL, two_jobs
+from tests.kit.versions.two_jobs import ALL, two_jobs
 
 CUT = Cut({"lake.db.a": TableSnapshot(20, "1")})
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, event
 
 from headwater.errors import ConfigurationError
 from headwater.events.administration import LineageDeleted
-from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.events.jobs import CommitKind
 from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
 from headwater.lineage.maintenance.purge import purge
@@ -23,19 +23,7 @@ from headwater.versions import AlignmentAnswer, ContainedAnswer, NoAlignmentErro
 from headwater.versions.cuts import Cut, DataVersion, TableSnapshot
 from tests.kit.lineage.scripted_producer import at, store
 from tests.kit.lineage.stories import StoryProducer
-
-ALL = OverwriteScope.ALL
-
-
-def two_jobs() -> StoryProducer:
-    """Job-A makes B from A, Job-B makes C from A: A@20 is in B@11 and in C@15. Then Job-A alone reads A@21."""
-    story = StoryProducer()
-    story.commit("a@20", parent=19)
-    story.commit("b@11", reads=["a@20"], replaced=ALL, job="Job-A")
-    story.commit("c@15", reads=["a@20"], replaced=ALL, job="Job-B")
-    story.commit("a@21")
-    story.commit("b@12", reads=["a@21"], replaced=ALL, job="Job-A")
-    return story
+from tests.kit.versions.two_jobs import ALL, two_jobs
 
 
 def labels(answer: object) -> list[str]:

@@ -12,7 +12,7 @@ from headwater.lens.consistent import KEY
 from headwater.lineage.store import open_store
 from headwater.versions.finder import STORE, LineageFinderFactory, find_versions, store_of
 from tests.kit.lineage.scripted_producer import store
-from tests.unit.versions.test_data_versions import ALL, two_jobs
+from tests.kit.versions.two_jobs import ALL, two_jobs
 
 B, C = "lake.db.b", "lake.db.c"
 

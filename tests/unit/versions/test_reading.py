@@ -13,7 +13,7 @@ import headwater.lens
 from headwater.errors import ConfigurationError
 from headwater.versions import NoAlignmentError, reading
 from tests.kit.lineage.scripted_producer import store
-from tests.unit.versions.test_data_versions import two_jobs
+from tests.kit.versions.two_jobs import two_jobs
 
 SESSION: Any = object()
 

@@ -23,7 +23,7 @@ from headwater.versions.validation.model import (
     dump_request,
     load_request,
 )
-from tests.unit.versions.test_aligned_formats import DeltaStory, add
+from tests.kit.versions.delta_story import DeltaStory, add
 
 ORDERS, SINK, OTHER = "lake.db.orders", "lake.db.revenue", "lake.db.top10"
 

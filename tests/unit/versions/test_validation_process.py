@@ -17,10 +17,7 @@ from headwater.versions.validation.model import (
     ComparedRows,
     PinnedInput,
     RedirectedOutput,
-    ResultComparison,
     ResultStart,
-    SampleDifference,
-    SampleRow,
     ValidationOutcome,
     ValidationPlan,
     ValidationRequest,
@@ -32,6 +29,7 @@ from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.process import JobCommand, marks_of, validate
 from headwater.versions.validation.rendering import as_page, verdict_of
 from headwater.versions.validation.results import ResultTables, full_name, problems_of_uses
+from tests.kit.versions.comparison import comparison
 
 
 def output(table: str = "lake.dws.daily", start: ResultStart = ResultStart.EMPTY) -> RedirectedOutput:
@@ -48,27 +46,6 @@ PLAN = ValidationPlan(
     run=None,
     notes=("something <odd>",),
 )
-
-
-def comparison(**more: object) -> ResultComparison:
-    fields: dict[str, object] = {
-        "recorded_rows": 3,
-        "result_rows": 3,
-        "equal": 2,
-        "only_recorded": 0,
-        "only_result": 0,
-        "different": 1,
-        "repeated_keys": 1,
-        "key": ("id",),
-        "columns": (),
-        "ignored": ("loaded_at",),
-        "is_reordered": True,
-        "missing_in_result": ("gone",),
-        "missing_in_recorded": (),
-        "samples_different": (SampleDifference(key={"id": "<3>"}, columns={"v": ("a", None)}),),
-        "samples_only_result": (SampleRow(values={"id": "4"}, count=2),),
-    }
-    return ResultComparison(**{**fields, **more})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

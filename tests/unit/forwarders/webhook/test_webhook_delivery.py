@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
+from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.events import Event
 from headwater.events.keys import key_of
-from headwater.forwarders.api import BusEvent, ForwarderContext, RefusedEventsError
-from headwater.forwarders.webhook import WebhookForwarder
+from headwater.forwarders.api import RefusedEventsError
 from headwater.forwarders.webhook.http_endpoint import HttpEndpoint
 from headwater.forwarders.webhook.options import WebhookOptions
 from headwater.forwarders.webhook.permission import Permission
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
 from tests.kit import seeds
-from tests.kit.forwarders.stage import LONG, MemoryBus, Stage, cancelled_when, commit
+from tests.kit.forwarders.stage import LONG, Stage, cancelled_when, commit
+from tests.kit.forwarders.webhook import batch, checked, forwarder, sent
 from tests.kit.forwarders.webhook_server import WebhookAnswer, WebhookServer, webhook_server
 
 pytestmark = pytest.mark.slow
@@ -37,33 +37,6 @@ SOME = EXAMPLES[:6]
 def server() -> Generator[WebhookServer]:
     with webhook_server() as started:
         yield started
-
-
-def forwarder(**options: str) -> WebhookForwarder:
-    return WebhookForwarder(ForwarderContext("w", {key.replace("_", "."): text for key, text in options.items()}))
-
-
-def batch(events: Sequence[Event]) -> list[BusEvent]:
-    bus = MemoryBus()
-    return [BusEvent(event, bus.append(event)) for event in events]
-
-
-def sent(target: WebhookForwarder, *batches: Sequence[Event]) -> list[HeadwaterError | None]:
-    """Return how handling each batch ended."""
-
-    async def one(events: Sequence[Event]) -> HeadwaterError | None:
-        try:
-            await target.handle(batch(events))
-        except HeadwaterError as e:
-            return e
-        return None
-
-    async def go() -> list[HeadwaterError | None]:
-        found = [await one(events) for events in batches]
-        await target.close()
-        return found
-
-    return asyncio.run(go())
 
 
 def ids(events: Sequence[Event]) -> list[str]:
@@ -234,15 +207,6 @@ def test_a_server_that_fails_at_random_gets_every_event_in_order(
         name = f"default/job{job}"
         ours = [each["id"] for each in received if each["partitionkey"] == name]
         assert ours == ids([each for each in events if key_of(each).decode() == name])
-
-
-def checked(target: WebhookForwarder) -> list[tuple[str, CheckStatus]]:
-    async def go() -> list[tuple[str, CheckStatus]]:
-        found = [(result.step, result.status) async for result in target.check()]
-        await target.close()
-        return found
-
-    return asyncio.run(go())
 
 
 OK, ERROR = CheckStatus.OK, CheckStatus.ERROR
