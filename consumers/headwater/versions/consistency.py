@@ -96,9 +96,8 @@ def compare_pair(one: TableContents, other: TableContents, made_from: MadeFrom) 
         if reader in readers[each.dataset] and source in shared
     }
     near |= shared & {one.dataset, other.dataset}
-    same = {each: _is_same(each, one, other) for each in near}
-    private = readers[one.dataset] | readers[other.dataset]
-    return PairComparison(same, _doubts(one, other, private, near, made_from))
+    doubts = _PairDoubts(one, other, readers[one.dataset] | readers[other.dataset], near, made_from)
+    return PairComparison({each: _is_same(each, one, other, doubts) for each in near}, doubts.that_count())
 
 
 def shared_by(states: Sequence[TableContents]) -> set[bytes]:
@@ -127,7 +126,7 @@ def _private_readers(state: TableContents, shared: Collection[bytes]) -> set[byt
     return found
 
 
-def _is_same(dataset: bytes, one: TableContents, other: TableContents) -> bool | None:
+def _is_same(dataset: bytes, one: TableContents, other: TableContents, doubts: _PairDoubts) -> bool | None:
     """Return whether two tables contain the same states of a shared one; None if it isn't known."""
     first, second = one.versions[dataset], other.versions[dataset]
     if first == second:
@@ -137,13 +136,10 @@ def _is_same(dataset: bytes, one: TableContents, other: TableContents) -> bool |
         return None
     if first.isdisjoint(second):
         return False
-    can_be = _can_lack(one, other, first - second, dataset) and _can_lack(other, one, second - first, dataset)
-    return None if can_be else False
-
-
-def _can_lack(has: TableContents, lacks: TableContents, states: Collection[VersionKey], dataset: bytes) -> bool:
-    """Return whether states that one table has and another one lacks can be gone, or are hidden by what isn't known."""
-    return not states or _is_unsure(has, dataset) or bool(lacks.contents.all.doubts)
+    for has, lacks, states in ((one, other, first - second), (other, one, second - first)):
+        if states and not _is_unsure(has, dataset) and not doubts.can_hide(dataset, lacks):
+            return False
+    return None
 
 
 def _is_unsure(state: TableContents, dataset: bytes) -> bool:
@@ -157,33 +153,67 @@ def _is_vague(state: TableContents, dataset: bytes) -> bool:
     return any(each.has_hole or not each.version.is_known for _, each in state.contents.all.of(dataset))
 
 
-def _doubts(
-    one: TableContents, other: TableContents, private: Collection[bytes], near: Collection[bytes], made_from: MadeFrom
-) -> set[Doubt]:
-    """Return the doubts that could hide another state. What is behind a shared table is in both, so a doubt there
-    counts only if it could hide something that is in one of them by another path."""
-    everything = one.contents.all.doubts | other.contents.all.doubts
-    if not everything:
-        return set()
-    differing = {
-        each
-        for each in one.versions.keys() | other.versions.keys()
-        if one.versions.get(each) != other.versions.get(each)
-    }
-    beside = differing - {one.dataset, other.dataset}
-    read = {
-        (each, state.version.snapshot)
-        for each in near
-        for some in (one, other)
-        for _, state in some.contents.all.of(each)
-    }
-    return {
-        each
-        for each in everything
-        if each.dataset in private
-        or (beside and each.reason is LimitReason.UNKNOWN_WRITER and (each.dataset, each.snapshot) in read)
-        or (differing - {each.dataset} and made_from(each.dataset, differing - {each.dataset}))
-    }
+class _PairDoubts:
+    """The doubts about two tables, and what they can hide.
+
+    What is behind a shared table is in both, so a doubt there counts only if it could hide something that is in one of
+    them by another path: of the tables up to the nearest shared ones. Those behind don't count, so that nothing of
+    them has to be known.
+    """
+
+    def __init__(
+        self,
+        one: TableContents,
+        other: TableContents,
+        private: Collection[bytes],
+        near: Collection[bytes],
+        made_from: MadeFrom,
+    ) -> None:
+        self._one, self._other = one, other
+        self._private, self._near = private, near
+        self._made_from = made_from
+        self._all = one.contents.all.doubts | other.contents.all.doubts
+
+    def that_count(self) -> set[Doubt]:
+        """Return those that could hide something that is in one of the tables."""
+        if not self._all:
+            return set()
+        one, other = self._one.versions, self._other.versions
+        differing = {each for each in {*self._private, *self._near} if one.get(each) != other.get(each)}
+        is_beside = bool(differing - {self._one.dataset, self._other.dataset})
+        return {
+            each
+            for each in self._all
+            if each.dataset in self._private
+            or (is_beside and self._is_of_version_read(each))
+            or self._is_made_from(each, differing)
+        }
+
+    def can_hide(self, dataset: bytes, table: TableContents) -> bool:
+        """Return whether one of the tables can have another state of a shared table, too. That table itself has none
+        but its own."""
+        return table.dataset != dataset and any(
+            each.dataset in self._private
+            or (each.dataset != dataset and self._is_of_version_read(each))
+            or self._is_made_from(each, {dataset})
+            for each in table.contents.all.doubts
+        )
+
+    def _is_of_version_read(self, doubt: Doubt) -> bool:
+        """Return whether the very version of a shared table that was read has no known writer."""
+        return (
+            doubt.reason is LimitReason.UNKNOWN_WRITER
+            and doubt.dataset in self._near
+            and any(
+                state.version.writer is None and state.version.snapshot == doubt.snapshot
+                for some in (self._one, self._other)
+                for _, state in some.contents.all.of(doubt.dataset)
+            )
+        )
+
+    def _is_made_from(self, doubt: Doubt, datasets: Collection[bytes]) -> bool:
+        others = {*datasets} - {doubt.dataset}
+        return bool(others) and self._made_from(doubt.dataset, others)
 
 
 def _row(dataset: bytes, states: Sequence[TableContents], is_same: bool | None) -> SharedVersions:

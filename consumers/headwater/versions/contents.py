@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from headwater.lineage.questions.traversal.context import TraversalContext, is_range, snapshot_ref_of
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.versions.commit_lines import commits_read, parent_of, unknown_commit
+from headwater.versions.commit_lines import commits_read, keeps_rows, parent_of, unknown_commit
 from headwater.versions.commit_reads import CommitReads, OwnRead, ReadResolver
 from headwater.versions.doubts import DoubtFinder
 from headwater.versions.histories import TooNear, VersionHistories
@@ -152,8 +152,7 @@ class ContentsReader:
         source, doubts = self._resolver.source(read), frozenset[Doubt]()
         commits, behind = list[CommitReads](), NOTHING_CONTAINED
         if self.histories.is_read_left_out(read):
-            at = snapshot_ref_of(read, write.at)
-            unknown = at if at is not None and not self._writer(at) else None
+            unknown = self._unknown_version(snapshot_ref_of(read, write.at))
         else:
             unknown = unknown_commit(write, read, self._writer)
             for each in self._read_nodes(write, read):
@@ -164,3 +163,9 @@ class ContentsReader:
         if unknown is not None:
             doubts = self._doubts.of_unknown_writer(unknown)
         return self._resolver.resolve(write, read, Contents(source, doubts=doubts) if doubts else behind, commits[::-1])
+
+    def _unknown_version(self, ref: SnapshotRef | None) -> SnapshotRef | None:
+        """Return a version, or the one before it that has the same rows, if its writer is unknown."""
+        while ref is not None and (write := self._writer(ref)):
+            ref = parent_of(write) if keeps_rows(write) else None
+        return ref

@@ -5,6 +5,8 @@ Each story is one that a random history finds too, here with the answer found by
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from sqlalchemy import Connection
 
@@ -15,6 +17,7 @@ from headwater.events.scalars import Format
 from headwater.lineage.questions.answers import LimitReason
 from headwater.testing.examples import CONTEXT
 from headwater.versions import NoAlignmentError, align, check, contained
+from headwater.versions.shared_tables import SharedTables
 from tests.kit.lineage.all_stories import named
 from tests.kit.lineage.scripted_producer import dataset, store
 from tests.kit.lineage.stories import StoryProducer
@@ -212,3 +215,55 @@ def test_a_number_of_a_table_that_was_dropped_is_no_version_of_the_one_that_is_t
     store(connection, story)
     with pytest.raises(ConfigurationError, match="dropped and made again"):
         check(connection, ["a@2", "b"])
+
+
+@pytest.mark.parametrize("is_left_out", [True, False])
+def test_what_is_unknown_of_a_shared_table_hides_no_state_of_it(connection: Connection, is_left_out: bool) -> None:
+    """`a` is at its own version alone, whatever it was made from. So `b`, which has an older state too, doesn't go
+    with it, whether that doubt is behind what is left out or was loaded."""
+    story = StoryProducer()
+    story.commit("a@1")
+    story.commit("a@2", also=[Input(dataset=None, opaque="an RDD")])
+    story.commit("b@1", reads=["a@1", "a@2"], replaced=ALL)
+    store(connection, story)
+    assert answer_of(connection, ["a", "b"], is_left_out=is_left_out) == (False, ())
+
+
+@pytest.mark.parametrize("is_left_out", [True, False])
+def test_what_is_unknown_behind_a_shared_table_is_in_both(connection: Connection, is_left_out: bool) -> None:
+    """`p` differs, and so what is behind it does, too: that isn't worth a word."""
+    story = StoryProducer()
+    story.commit("x@1")
+    story.commit("y@1", reads=["x@1"])
+    story.commit("p@1", reads=["y@1"])
+    story.commit("x@2")
+    story.commit("y@2", reads=["x@2"], replaced=ALL, also=[Input(dataset=None, opaque="an RDD")])
+    story.commit("p@2", reads=["y@2"], replaced=ALL)
+    story.commit("b@1", reads=["p@1"], replaced=ALL)
+    story.commit("c@1", reads=["p@2"], replaced=ALL)
+    store(connection, story)
+    assert answer_of(connection, ["b", "c"], is_left_out=is_left_out) == (False, ())
+
+
+@pytest.mark.parametrize("is_left_out", [True, False])
+def test_a_compaction_of_a_version_without_a_known_writer(connection: Connection, is_left_out: bool) -> None:
+    """`c` reads `x` beside `a`, and what `a@2`, of which `a@3` has the same rows, was made from is lost."""
+    story = StoryProducer()
+    for number in (1, 2, 3):
+        story.commit(f"x@{number}")
+    story.commit("a@1")
+    lost = story.commit("a@2", reads=["x@2"], replaced=ALL)
+    story.commit("a@3", kind=CommitKind.COMPACT)
+    story.commit("b@1", reads=["a@3"], replaced=ALL)
+    story.commit("c@1", reads=["a@3", "x@3"], replaced=ALL)
+    store(connection, [each for each in story.events if each is not lost])
+    limits = ((LimitReason.UNKNOWN_WRITER, "lake.db.a@2"),)
+    assert answer_of(connection, ["b", "c"], is_left_out=is_left_out) == (None, limits)
+
+
+def answer_of(connection: Connection, tables: list[str], *, is_left_out: bool) -> tuple[bool | None, object]:
+    """Ask, and leave out what is behind shared tables or not."""
+    nearest = SharedTables.nearest if is_left_out else lambda _: frozenset[bytes]()
+    with patch.object(SharedTables, "nearest", nearest):
+        answer = check(connection, tables)
+    return answer.is_consistent, tuple((each.why, each.about) for each in answer.limits)
