@@ -68,7 +68,7 @@ def changes_of(name: str) -> dict[str, str]:
     return {**CHANGES, **BY_SUBQUERY}
 
 
-FOLDER: Final = Path(__file__).with_name("recorded")
+FOLDER: Final = Path(__file__).parents[2] / "unit/plan/recorded"
 
 
 @cache
