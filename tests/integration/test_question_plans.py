@@ -149,6 +149,7 @@ def mariadb_scans(connection: Connection, statement: str, parameters: Any) -> se
     return {aliases.get(each["table"], each["table"]) for each in whole if each["table"]}
 
 
+@pytest.mark.slow
 def test_sqlite(tmp_path: Path) -> None:
     """Without statistics, as a store is that nobody maintains: of some hundred rows they would speak for a scan."""
     address = f"sqlite:///{tmp_path / 'lineage.db'}"

@@ -103,9 +103,15 @@ def test_durations_are_those_of_modules_that_exist() -> None:
 
 @pytest.mark.slow
 def test_how_long_modules_take_is_recorded(tmp_path: Path) -> None:
-    folder = folder_with(tmp_path, test_slow="import time\ndef test_it(): time.sleep(0.06)\ndef test_fast(): pass\n")
-    run(folder, "--record-durations", "durations.json")
-    assert 0.03 <= tiers.read_durations(tmp_path / "durations.json")["test_slow.py"] < 30
+    slow = "import time\ndef test_it(): time.sleep(0.06)\ndef test_fast(): pass\n"
+    folder = folder_with(tmp_path, test_slow=slow, test_known="", test_new="def test_it(): pass\n")
+    durations = tmp_path / "durations.json"
+    durations.write_text('{"test_gone.py": 3.0, "test_known.py": 2.0, "test_slow.py": 100.0}')
+    said = run(folder, "--record-durations", "durations.json", "test_slow.py")
+    found = dict(tiers.read_durations(durations))
+    assert 0.03 <= found.pop("test_slow.py") < 30
+    assert found == {"test_known.py": 2.0}, "a module that is gone is dropped, one that wasn't played stays"
+    assert re.search(r"^=+ 1 modules that durations.json doesn't know yet =+\ntest_new.py$", said, re.MULTILINE)
 
 
 FORKED = """

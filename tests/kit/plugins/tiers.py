@@ -58,7 +58,7 @@ def slice_of(text: str) -> tuple[int, int]:
 def pytest_configure(config: pytest.Config) -> None:
     path: Path | None = config.getoption("--record-durations")
     if path and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Recorder(path), "durations")
+        config.pluginmanager.register(Recorder(path, modules_of_tests(config)), "durations")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -201,11 +201,20 @@ def cut(group: Sequence[pytest.Item], seconds: Mapping[str, float]) -> list[list
     return [list(group[start : start + size]) for start in range(0, len(group), size)]
 
 
-class Recorder:
-    """Writes the mean duration of each module's tests, set-up and tear-down included."""
+def modules_of_tests(config: pytest.Config) -> set[str]:
+    """All modules of tests that there are, whichever this run plays."""
+    folders = config.getini("testpaths") or ["."]
+    found = {path for folder in folders for path in (config.rootpath / folder).rglob("test_*.py")}
+    return {path.relative_to(config.rootpath).as_posix() for path in found}
 
-    def __init__(self, path: Path) -> None:
+
+class Recorder:
+    """Writes the mean duration of each module's tests, set-up and tear-down included, drops modules that are gone, and
+    says which ones nobody has measured yet."""
+
+    def __init__(self, path: Path, modules: set[str]) -> None:
         self._path = path
+        self._modules = modules
         self._seconds = defaultdict[str, float](float)
         self._tests = defaultdict[str, set[str]](set)
 
@@ -214,7 +223,15 @@ class Recorder:
         self._seconds[module] += report.duration
         self._tests[module].add(report.nodeid)
 
+    @pytest.hookimpl(tryfirst=True)  # the summary is printed by another one of these
     def pytest_sessionfinish(self) -> None:
-        known = dict(read_durations(self._path))
+        known = {module: seconds for module, seconds in read_durations(self._path).items() if module in self._modules}
         known |= {module: round(self._seconds[module] / len(tests), 3) for module, tests in self._tests.items()}
         self._path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        self._modules -= known.keys()
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._modules:
+            terminalreporter.section(f"{len(self._modules)} modules that {self._path.name} doesn't know yet")
+            for module in sorted(self._modules):
+                terminalreporter.line(module)
