@@ -9,6 +9,7 @@ from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.traversal.context import TraversalContext, is_range
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
+from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
 from headwater.versions.commit_lines import is_parent_unknown
 from headwater.versions.histories import VersionHistories
 from headwater.versions.model import Doubt
@@ -44,12 +45,14 @@ class DoubtFinder:
     def of_commit(self, write: SnapshotWrite) -> frozenset[Doubt]:
         """Return what isn't known of one commit itself."""
         if write.hidden:
-            return frozenset({self._doubt(write, LimitReason.DELETED, "its lineage was deleted")})
+            return frozenset({self._doubt(write, write.hidden, hidden_text(write.hidden))})
         if write.made_from == "UNKNOWN":
             detail = "it is unknown which of its commit's inputs it was made from"
             return frozenset({self._doubt(write, LimitReason.UNKNOWN_SOURCES, detail)})
         reads = self._histories.reads_of(write.id)
         found = {doubt for read in reads for doubt in self._of_read(write, read)}
+        for why in self._histories.hidden_reads_of(write.id):
+            found.add(self._doubt(write, why, hidden_text(why, "lineage of what it was made from")))
         if write.kind == _CHERRY_PICK and not reads:
             found.add(self._doubt(write, LimitReason.UNKNOWN_SOURCES, "it is unknown what was picked"))
         if write.replaced == "UNKNOWN" and write.kind in _UNSURE_KINDS:

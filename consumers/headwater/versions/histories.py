@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import dropwhile, islice
 from typing import Final
 
+from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.traversal.ancestry import AncestryRequest
 from headwater.lineage.questions.traversal.context import (
     Basis,
@@ -149,6 +150,10 @@ class VersionHistories:
 
     def reads_of(self, write: bytes) -> Sequence[SnapshotRead]:
         return self._reads.get(write, ())
+
+    def hidden_reads_of(self, write: bytes) -> Collection[LimitReason]:
+        """Return why some of what a write was made from isn't shown; empty where all of it is."""
+        return self._upward.hidden_reads.get(write, ())
 
     def write_of(self, write: bytes) -> list[SnapshotWrite] | None:
         """Return the writes of a commit that was met, by the first of them."""

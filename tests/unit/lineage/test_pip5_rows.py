@@ -179,7 +179,7 @@ def test_jobs_of_one_name_in_two_namespaces_are_two(engine: Engine) -> None:
 
 def deleted(scope: LineageScope, catalog: CatalogId) -> list[Event]:
     story = pip5_story.Story()
-    story.events += pip5_story.events()
+    story.events += pip5_story.events(catalog2_keeps_data=True)
     story.emit(LineageDeleted, scope=scope, catalog=catalog, before=story.now)
     return story.events
 
@@ -218,7 +218,7 @@ def test_a_deletion_by_a_name_that_stood_for_two_takes_what_lies_in_the_one(engi
     story.events += deleted(LineageScope.ALL, other)
     story.options("catalog1", other)
     fill(engine, story.events)
-    nothing_gone = entities(in_memory(pip5_story.events()))
+    nothing_gone = entities(in_memory(pip5_story.events(catalog2_keeps_data=True)))
     assert entities(DatabaseLineageMeta(engine)) == entities(in_memory(story.events)) == nothing_gone
     story.emit(LineageDeleted, scope=LineageScope.ALL, catalog=pip5_story.CATALOGS["catalog1"], before=story.now)
     with engine.begin() as connection:

@@ -27,7 +27,7 @@ from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.key_lookup import has_owner
 from headwater.lineage.sql.tables import table_of
-from headwater.lineage.sql.tombstones import commit_not_hidden, not_hidden
+from headwater.lineage.sql.tombstones import commit_not_hidden, not_deleted
 
 AT_ONCE: Final = 5_000
 """How many commits one transaction erases."""
@@ -192,4 +192,4 @@ def _has(commit: Any, kind: Any) -> ColumnElement[bool]:
 def _is_visible(commit: Any, kind: Any) -> ColumnElement[bool]:
     row = access_of(kind).alias()
     its = and_(row.c.commit_id == commit.id, row.c.barrier == commit.barrier)
-    return exists().where(its, not_hidden(row.c, commit, DATA))
+    return exists().where(its, not_deleted(row.c, commit, DATA))

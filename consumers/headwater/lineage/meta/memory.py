@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from headwater.events.clock import moment_of
@@ -15,7 +15,8 @@ from headwater.lineage.predicates import Predicate
 from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.catalogs import CatalogNames
-from headwater.lineage.rows.tombstones import DATA, TABLES_OF, TombstoneIndex, deletion_subject
+from headwater.lineage.rows.switches import CatalogSwitches
+from headwater.lineage.rows.tombstones import DATA, TABLES_OF, DeletionSubject, TombstoneIndex, deletion_subject
 
 
 class MemoryLineageMeta(EventBasedLineageMeta):
@@ -45,12 +46,12 @@ class MemoryLineageMeta(EventBasedLineageMeta):
 
     def _table_entities(self, side: str) -> Iterator[TableLineage]:
         firsts: dict[tuple[Any, ...], int] = {}
-        stones, catalogs = self._deletions()
+        hides = self._hiding()
         for row in self._state.rows(t.TABLE_LINEAGE):
             values = row.as_dict
             if values["side"] != side or values["table_name"] is None or values["job"] is None:
                 continue
-            if not stones.hide(deletion_subject(row, TABLES_OF[side]), catalogs):
+            if not hides(deletion_subject(row, TABLES_OF[side])):
                 key = (_job(values), values["catalog"] or None, values["database_name"], values["table_name"])
                 firsts[key] = min(firsts.get(key, row.times.first), row.times.first)
         for (job, catalog, database, table), first in firsts.items():
@@ -60,7 +61,7 @@ class MemoryLineageMeta(EventBasedLineageMeta):
         """Yield one snapshot for each job, barrier and table: new data before compactions, and later ones before
         earlier ones."""
         best: dict[tuple[Any, ...], tuple[tuple[Any, ...], Row]] = {}
-        stones, catalogs = self._deletions()
+        hides = self._hiding()
         commits = {row.id: row.as_dict for row in self._state.rows(t.COMMIT)}
         places = {row.id: row for row in self._state.rows(t.PLACE)}
         for row in self._state.rows(t.READ if side == SOURCE else t.WRITE):
@@ -69,7 +70,7 @@ class MemoryLineageMeta(EventBasedLineageMeta):
             values = row.as_dict | place.as_dict
             if values["table_name"] is None or values["snapshot"] is None or commit["job"] is None:
                 continue
-            if not values["main"] or stones.hide(deletion_subject(row, DATA, commit, place), catalogs):
+            if not values["main"] or hides(deletion_subject(row, DATA, commit, place)):
                 continue
             names = (values["catalog"] or None, values["database_name"], values["table_name"])
             key = (_job(commit), commit["barrier"], *names)
@@ -87,10 +88,12 @@ class MemoryLineageMeta(EventBasedLineageMeta):
                 create_time=moment_of(row.times.first),
             )
 
-    def _deletions(self) -> tuple[TombstoneIndex, CatalogNames]:
+    def _hiding(self) -> Callable[[DeletionSubject], bool]:
         datasets = {row.id: row for row in self._state.rows(t.DATASET)}
-        names = self._state.rows(t.CATALOG_NAME)
-        return TombstoneIndex(self._state.rows(t.TOMBSTONE)), CatalogNames(self._state.rows(t.CATALOG), names, datasets)
+        catalogs = CatalogNames(self._state.rows(t.CATALOG), self._state.rows(t.CATALOG_NAME), datasets)
+        stones = TombstoneIndex(self._state.rows(t.TOMBSTONE))
+        switches = CatalogSwitches(self._state.rows(t.CATALOG_OPTION))
+        return lambda subject: stones.hide(subject, catalogs) or switches.hide(subject, catalogs)
 
 
 def _job(values: dict[str, Any]) -> str:

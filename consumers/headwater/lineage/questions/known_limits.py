@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, literal, null, select, union_all
+from sqlalchemy import Connection, case, literal, null, select, union_all
 
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.switches import OFF, SWITCHES
 from headwater.lineage.sql.key_lookup import is_among, keys_for
+from headwater.lineage.sql.switches import is_off_first
 from headwater.lineage.sql.tables import table_of
 
 _AT_ONCE: Final = 5_000
@@ -34,7 +36,9 @@ def add_known_limits(
                 detail = f"whether {each.reason} took effect isn't known; it isn't applied"
                 limits.add(LimitReason.UNKNOWN_EFFECT, label or "?", detail)
             elif any(known.partition(".")[0] == each.job for one in datasets.values() for known in one.known_as):
-                limits.add(LimitReason.OMITTED, f"catalog {each.job}", f"its option {each.reason} is false")
+                limits.add(
+                    LimitReason.OMITTED, f"catalog {each.job}", f"its option {each.reason} is false{each.detail}"
+                )
 
 
 def _select_limits(connection: Connection, datasets: Sequence[bytes], runs: Sequence[bytes]) -> list[Any]:
@@ -52,6 +56,7 @@ def _limits_of(dialect: str) -> Any:
     by_run = ofs.where(gap.dataset.is_(None), is_among(dialect, gap.run, "runs"))
     effects = select(literal("effect"), change.dataset, nothing, change.kind, nothing)
     effects = effects.where(change.effect != "APPLIED", is_among(dialect, change.dataset, "datasets"))
-    off = select(literal("option"), nothing, option.catalog, option.name, nothing)
-    off = off.where(option.name.in_(("table-lineage", "data-lineage")), option.value == "false")
+    holds = case((is_off_first(option), ""), else_=" for some driver, and true was declared first")
+    off = select(literal("option"), nothing, option.catalog, option.name, holds)
+    off = off.where(option.name.in_(SWITCHES), option.value == OFF)
     return union_all(ofs.where(is_among(dialect, gap.dataset, "datasets")), effects, off, by_run)

@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     func,
+    literal,
     literal_column,
     select,
     union_all,
@@ -41,7 +42,7 @@ from headwater.lineage.rows.tombstones import DATA, TABLES_OF
 from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.key_lookup import has_any_key
 from headwater.lineage.sql.tables import table_of
-from headwater.lineage.sql.tombstones import not_hidden
+from headwater.lineage.sql.tombstones import hides_anything, not_hidden
 
 DEPTH: Final = 20
 AT_MOST: Final = 500
@@ -215,22 +216,22 @@ def _last_commits(
 
     Tables with one identity, as nearly all are, are asked for together; each of the others by itself.
     """
-    has_deletions = connection.scalar(select(table_of(t.TOMBSTONE).c.id).limit(1)) is not None
+    hides_any = bool(connection.scalar(select(literal(1)).where(hides_anything())))
     found: dict[bytes, Sequence[Any]] = dict.fromkeys(writers, ())
     in_runs = [one for one, each in writers.items() if each.run is not None]
     alone = [one for one in in_runs if list(eras[one].values()) == [ALWAYS]]
     for start in range(0, len(alone), _COMMITS_AT_ONCE):
         few = alone[start : start + _COMMITS_AT_ONCE]
-        found.update(_commits_of_each(connection, {one: writers[one] for one in few}, has_deletions))
+        found.update(_commits_of_each(connection, {one: writers[one] for one in few}, hides_any))
     for one in set(in_runs).difference(alone):
         by = {"run": writers[one].run, "job": writers[one].job}
-        chosen = _commits(has_deletions, bindparam("run"), bindparam("job"))
+        chosen = _commits(hides_any, bindparam("run"), bindparam("job"))
         found[one] = connection.execute(chosen.where(in_eras(access_of(t.WRITE).c, eras[one])), by).all()
     return found
 
 
 def _commits_of_each(
-    connection: Connection, writers: Mapping[bytes, Any], has_deletions: bool
+    connection: Connection, writers: Mapping[bytes, Any], hides_any: bool
 ) -> Iterator[tuple[bytes, Sequence[Any]]]:
     tables = list(writers)
     size = 1 << (len(tables) - 1).bit_length()  # so that few statements have to be built, whatever is asked
@@ -239,19 +240,19 @@ def _commits_of_each(
         writer = writers[tables[min(n, len(tables) - 1)]]
         parameters |= {f"run{n}": writer.run, f"job{n}": writer.job, f"dataset{n}": writer.dataset}
     found: list[list[Any]] = [[] for _ in range(size)]
-    for each in connection.execute(_commits_of_several(has_deletions, size), parameters):
+    for each in connection.execute(_commits_of_several(hides_any, size), parameters):
         found[each.place].append(each)
     for one, several in zip(tables, found, strict=False):
         yield one, sorted(several, key=lambda each: (-each.barrier, -(each.snapshot or 0)))
 
 
 @cache
-def _commits_of_several(has_deletions: bool, size: int) -> Any:
+def _commits_of_several(hides_any: bool, size: int) -> Any:
     """Select the last commits on several tables. Each is selected by itself: only so all databases read no more than
     the last commits of a long run. The statement is built once, which takes longer than to execute it."""
     row = access_of(t.WRITE).c
     parts = [
-        _commits(has_deletions, bindparam(f"run{n}"), bindparam(f"job{n}"))
+        _commits(hides_any, bindparam(f"run{n}"), bindparam(f"job{n}"))
         .add_columns(literal_column(str(n)).label("place"))
         .where(row.dataset == bindparam(f"dataset{n}"))
         .subquery(f"one{n}")
@@ -260,14 +261,14 @@ def _commits_of_several(has_deletions: bool, size: int) -> Any:
     return union_all(*map(select, parts))
 
 
-def _commits(has_deletions: bool, run: BindParameter[Any], job: BindParameter[Any]) -> Any:
-    """Select the last commits of a run and job, without those whose lineage was deleted. Where nothing was deleted,
-    nothing is looked up."""
+def _commits(hides_any: bool, run: BindParameter[Any], job: BindParameter[Any]) -> Any:
+    """Select the last commits of a run and job, without hidden ones. Where nothing is hidden, nothing is
+    looked up."""
     commit, write = table_of(t.COMMIT), access_of(t.WRITE)
     its = and_(write.c.commit_id == commit.c.id, write.c.barrier == commit.c.barrier)
     chosen = select(commit.c.committed_at, commit.c.barrier, write.c.snapshot, write.c.version)
     chosen = chosen.join_from(commit, write, its).where(commit.c.run == run, commit.c.job == job)
-    chosen = chosen.where(not_hidden(write.c, commit.c, DATA)) if has_deletions else chosen
+    chosen = chosen.where(not_hidden(write.c, commit.c, DATA)) if hides_any else chosen
     return chosen.order_by(commit.c.barrier.desc(), write.c.snapshot.desc()).limit(_LOOK_BACK)
 
 

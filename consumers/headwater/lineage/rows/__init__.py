@@ -6,6 +6,7 @@ tables       all kinds of rows
 memory       rows in memory, and a digest to compare stores by
 tombstones   which rows a deletion covers
 catalogs     which catalog a table's name belongs to
+switches     which catalogs have lineage switched off
 """
 
 from headwater.lineage.rows.memory import RowDigest, RowSet, merge_by_key

@@ -1,4 +1,5 @@
-"""Which rows a deletion hides, in SQL. The rules are those of `rows.tombstones`.
+"""Which rows are hidden, in SQL: by a deletion, or by an option of their catalog. The rules are those of
+`rows.tombstones` and `rows.switches`.
 
 There can be a tombstone for each run. So a tombstone is looked up by what it names: run, job, the job of a step,
 dataset, or nothing. Each lookup is an EXISTS with an index of its own; planners often find no index for one EXISTS with
@@ -11,22 +12,33 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, and_, or_, select
+from sqlalchemy import ColumnElement, FromClause, Select, and_, or_, select, true
 
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.catalogs import belongs_to, names_of_catalogs
+from headwater.lineage.sql.switches import any_switched_off, not_switched_off
 from headwater.lineage.sql.tables import SparkAlternative, row_exists, table_of
 
 
-def not_hidden(row: Any, by: Any, scopes: ColumnElement[bool] | tuple[str, ...]) -> ColumnElement[bool]:
-    """Return a condition: no tombstone hides the row. `by` is the row that names the reporting job: the row itself, or
-    its commit."""
+def not_hidden(row: Any, by: Any, scopes: tuple[str, ...]) -> ColumnElement[bool]:
+    """Return a condition: neither a deletion nor an option of its catalog hides the row. `by` is the row that names the
+    reporting job: the row itself, or its commit."""
+    return and_(not_deleted(row, by, scopes), not_switched_off(row, scopes))
+
+
+def hides_anything() -> ColumnElement[bool]:
+    """Return a condition that asks no other table: there is a deletion, or an option that switches lineage off."""
+    return or_(row_exists(table_of(t.TOMBSTONE), where=true()), any_switched_off())
+
+
+def not_deleted(row: Any, by: Any, scopes: tuple[str, ...]) -> ColumnElement[bool]:
+    """Return a condition: no tombstone hides the row."""
     nested = _has_no_stone(row, by, scopes, [table_of(t.TOMBSTONE).alias() for _ in range(5)])
     return SparkAlternative(nested, _has_no_stone(row, by, scopes, [_stones_in_spark().alias() for _ in range(5)]))
 
 
-def _has_no_stone(row: Any, by: Any, scopes: Any, stones: Sequence[FromClause]) -> ColumnElement[bool]:
+def _has_no_stone(row: Any, by: Any, scopes: tuple[str, ...], stones: Sequence[FromClause]) -> ColumnElement[bool]:
     run, job, step, dataset, wide = stones
     is_its_dataset = [or_(stone.c.dataset.is_(None), stone.c.dataset == row.dataset) for stone in (run, job, step)]
     found = [
@@ -63,11 +75,11 @@ def _is_job(stone: Any, by: Any) -> ColumnElement[bool]:
     return or_(stone.job.is_(None), _is_own(stone, by), _is_step(stone, by))
 
 
-def _covers(stone: Any, row: Any, scopes: ColumnElement[bool] | tuple[str, ...]) -> list[ColumnElement[bool]]:
+def _covers(stone: Any, row: Any, scopes: tuple[str, ...]) -> list[ColumnElement[bool]]:
     """Return the other conditions of a tombstone: time, scope, catalog, generation and snapshot."""
     conditions: list[ColumnElement[bool]] = [
         stone.deleted >= row.last,
-        stone.scope.in_(scopes) if isinstance(scopes, tuple) else scopes,
+        stone.scope.in_(scopes),
         or_(stone.catalog_id.is_(None), _is_in_catalog(row, stone)),
     ]
     if "generation" not in row:

@@ -10,6 +10,7 @@ from headwater.events.scalars import Format
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.context import is_range
 from headwater.lineage.questions.traversal.snapshot_rows import NameParts, SnapshotRead, SnapshotWrite
+from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
 from headwater.versions.validation.job_commits import JobCommits
 from headwater.versions.validation.model import PinnedInput
 from headwater.versions.validation.obstacles import ValidationObstacles
@@ -127,7 +128,7 @@ def full_name_of(name: NameParts) -> str | None:
 def _why_unpinnable(reads: Sequence[SnapshotRead]) -> str | None:
     for each in reads:
         if each.hidden:
-            return "what was read of it was deleted from the store"
+            return hidden_text(each.hidden, "what was read of it")
         if (place := _place_without_pins(each)) is not None:
             return f"no lens pins what is read from {place}; {_ALLOW}"
         if is_range(each) and each.format != TOPIC:

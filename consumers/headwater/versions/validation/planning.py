@@ -20,6 +20,7 @@ from headwater.lineage.questions.start_points import StartSelector, find_start
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
+from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
 from headwater.versions.validation.job_commits import MOST_COMMITS, JobCommits
 from headwater.versions.validation.model import ComparedRows, ValidationPlan
 from headwater.versions.validation.obstacles import ValidationObstacles
@@ -103,7 +104,7 @@ def _known_write(writes: Sequence[SnapshotWrite], dataset: Dataset, obstacles: V
         raise obstacles.error("nobody reported who wrote it, so what it was made from isn't known")
     write = writes[0]
     if write.hidden:
-        raise obstacles.error("its lineage was deleted or has expired")
+        raise obstacles.error(hidden_text(write.hidden))
     if write.evidence is not None:
         why = f"its commit is known from the log of {dataset.label} alone ({write.evidence}), and not what it read"
         raise obstacles.error(why)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection, select
 
 from headwater.lineage.questions.gaps.model import GapCause, GapFilter, PossibleGap, time_of
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.switches import SWITCHES
 from headwater.lineage.sql.tables import table_of
-
-_SWITCHES: Final = ("data-lineage", "table-lineage")
 
 
 @dataclass(frozen=True)
@@ -33,19 +32,27 @@ def load_switches(connection: Connection) -> list[CatalogOption]:
     """Return the options that switch lineage off, of each catalog."""
     row = table_of(t.CATALOG_OPTION).c
     columns = (row.catalog_id, row.catalog, row.name, row.value, row.first, row.last, row.id)
-    found = connection.execute(select(*columns).where(row.name.in_(_SWITCHES))).all()
+    found = connection.execute(select(*columns).where(row.name.in_(SWITCHES))).all()
     ordered = sorted(found, key=lambda each: (*_of_one(each), each.first, bytes(each.id)))
-    return [CatalogOption(key[1], key[2], tuple(rows)) for key, rows in groupby(ordered, _of_one)]
+    declared = (tuple(rows) for _, rows in groupby(ordered, _of_one))
+    return [CatalogOption(rows[0].catalog or "", rows[0].name, _once(rows)) for rows in declared]
 
 
 def _of_one(row: Any) -> tuple[bytes, str, str]:
-    return bytes(row.catalog_id or b""), row.catalog or "", row.name
+    """A catalog is what it points at; one of which that isn't known is its name."""
+    return bytes(row.catalog_id or b""), "" if row.catalog_id else row.catalog or "", row.name
+
+
+def _once(rows: Sequence[Any]) -> Sequence[Any]:
+    """Leave out what says under another name of the catalog what was said before."""
+    values = [each.value for each in rows]
+    return tuple(each for n, each in enumerate(rows) if each.value not in values[:n])
 
 
 def find_contradicting_options(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     """Yield a gap for each value that was declared later than another one.
 
-    A driver that says false leaves out what others report; one that says true reports what the catalog isn't to keep.
+    A driver that says false leaves out what others report; what one reports that says true isn't shown.
     """
     contradicting = [each for each in load_switches(connection) if len(each.declared) > 1]
     used = _used_catalogs(connection, filters) if contradicting else None

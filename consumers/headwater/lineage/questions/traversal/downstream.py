@@ -29,6 +29,7 @@ from headwater.lineage.questions.traversal.snapshot_rows import (
     load_writes_of_commits,
 )
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, deletion_subject_of
+from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
 from headwater.lineage.questions.traversal.upstream import label
 
 
@@ -149,12 +150,13 @@ class DownstreamWalk:
         of_reads = self._walk.hiding.are_hidden([deletion_subject_of(read, write) for write, read in pairs])
         of_writes = self._walk.hiding.are_hidden([deletion_subject_of(write, write) for write, _ in pairs])
         for pair, *hidden in zip(pairs, of_reads, of_writes, strict=True):
-            if not any(hidden):
+            why = next(filter(None, hidden), None)
+            if why is None:
                 yield pair
             elif pair[0].dataset is not None:
-                detail = "lineage of what was made from it was deleted"
+                detail = hidden_text(why, "lineage of what was made from it")
                 about = pair[1].dataset or pair[0].dataset
-                self._walk.limits.add_snapshot(LimitReason.DELETED, about, pair[1].snapshot, detail)
+                self._walk.limits.add_snapshot(why, about, pair[1].snapshot, detail)
 
 
 def _as_ref(write: SnapshotWrite) -> SnapshotRef | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -10,6 +11,10 @@ from headwater.lineage.questions.datasets import Dataset
 
 _SHOWN: Final = 5
 """How many snapshots of a table a limit names; of the others it tells the number."""
+_HIDDEN_EDGES: Final = {
+    LimitReason.DELETED: "lineage of their jobs or runs was deleted",
+    LimitReason.OMITTED: "an option of a table's catalog switches them off",
+}
 
 
 class LimitCollector:
@@ -17,7 +22,7 @@ class LimitCollector:
 
     def __init__(self) -> None:
         self._plain: dict[tuple[LimitReason, str, str], None] = {}
-        self._hidden_edges = 0
+        self._hidden_edges: Counter[LimitReason] = Counter()
         self._of_snapshots: dict[tuple[LimitReason, bytes, str], dict[int | None, None]] = {}
 
     def add(self, why: LimitReason, about: str, detail: str = "") -> None:
@@ -27,9 +32,9 @@ class LimitCollector:
         """Add a limit of a snapshot. Snapshots of one dataset with the same reason become one limit."""
         self._of_snapshots.setdefault((why, dataset, detail), {})[snapshot] = None
 
-    def add_hidden_edges(self, count: int) -> None:
-        """Count edges between tables whose lineage was deleted: together they are one limit."""
-        self._hidden_edges += count
+    def add_hidden_edges(self, why: Mapping[LimitReason, int]) -> None:
+        """Count edges between tables that aren't shown, by the reason: together they are one limit."""
+        self._hidden_edges.update(why)
 
     @property
     def datasets(self) -> Collection[bytes]:
@@ -37,9 +42,7 @@ class LimitCollector:
 
     def as_limits(self, names: Mapping[bytes, Dataset]) -> tuple[AnswerLimit, ...]:
         found = [AnswerLimit(*key) for key in self._plain]
-        if self._hidden_edges:
-            detail = "lineage of their jobs or runs was deleted"
-            found.append(AnswerLimit(LimitReason.DELETED, f"{self._hidden_edges} edges", detail))
+        found += [AnswerLimit(why, f"{n} edges", _HIDDEN_EDGES[why]) for why, n in self._hidden_edges.items() if n]
         for (why, dataset, detail), snapshots in self._of_snapshots.items():
             label = names[dataset].label if dataset in names else dataset.hex()
             found.append(AnswerLimit(why, f"{label}{_numbers(snapshots)}", detail))

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, and_, select
 
 from headwater.events.scalars import Format
 from headwater.lineage.mapping.commits import ALL, SOME
+from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.accesses import access_of, place_keys
 from headwater.lineage.sql.key_lookup import PairLookup, RangeLookup, select_by_keys
@@ -57,7 +58,8 @@ class SnapshotWrite(NamedTuple):
     """How the commit is known, where its driver didn't report it: RECONCILED."""
     main: bool = True
     """Whether it is of the branch that the table's name means. One that is held back has no branch, either."""
-    hidden: bool = False
+    hidden: LimitReason | None = None
+    """Why it isn't shown; None for what is visible."""
 
     @property
     def restarts(self) -> bool:
@@ -84,7 +86,8 @@ class SnapshotRead(NamedTuple):
     format: str | None
     candidates: str | None
     last: int
-    hidden: bool = False
+    hidden: LimitReason | None = None
+    """Why it isn't shown; None for what is visible."""
 
 
 def load_writes(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:

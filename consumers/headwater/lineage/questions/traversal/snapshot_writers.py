@@ -95,11 +95,11 @@ class SnapshotWriters:
         return bool(exact) and len(exact) == len(there)
 
     def keep(self, found: Iterable[SnapshotWrite]) -> list[SnapshotWrite]:
-        """Cache writes that were loaded otherwise. Deleted ones are marked as hidden."""
+        """Cache writes that were loaded otherwise. Those that aren't shown are marked as hidden."""
         kept = prefer_observed(self.connection, found)
         if not self.hiding.hides_nothing:
             hidden = self.hiding.are_hidden([deletion_subject_of(each, each) for each in kept])
-            kept = [each._replace(hidden=True) if is_one else each for each, is_one in zip(kept, hidden, strict=True)]
+            kept = [each._replace(hidden=why) if why else each for each, why in zip(kept, hidden, strict=True)]
         for each in kept:
             if each.dataset is not None and each.snapshot is not None:
                 self._known.setdefault((each.dataset, each.snapshot), {})[each.id] = each

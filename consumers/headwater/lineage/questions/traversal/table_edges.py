@@ -24,6 +24,7 @@ from sqlalchemy.types import NullType
 
 from headwater.events.administration import LineageScope
 from headwater.lineage.mapping.commits import SINK, SOURCE
+from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.datasets import load_datasets
 from headwater.lineage.questions.subject import is_no_validation
 from headwater.lineage.questions.traversal.limits import LimitCollector
@@ -112,11 +113,13 @@ def visible_edges(connection: Connection, edges: Sequence[Any], limits: LimitCol
     sides = ((SOURCE, "source"), (SINK, "target"))
     catalogs = _catalogs_of(connection, edges) if hiding.has_catalogs else {}
     hidden = [hiding.are_hidden([_subject(each, side, end, catalogs) for each in edges]) for side, end in sides]
-    shown = [each for each, *is_hidden in zip(edges, *hidden, strict=True) if not any(is_hidden)]
+    reasons = [next(filter(None, both), None) for both in zip(*hidden, strict=True)]
+    shown = [each for each, why in zip(edges, reasons, strict=True) if why is None]
+    omitted = reasons.count(LimitReason.OMITTED)
     held = _confirmed_edges(connection, shown) if hiding.has_runs else None
     if held is not None:
         shown = [each for each in shown if each.source is None or each.target is None or _key(each) in held]
-    limits.add_hidden_edges(len(edges) - len(shown))
+    limits.add_hidden_edges({LimitReason.DELETED: len(edges) - len(shown) - omitted, LimitReason.OMITTED: omitted})
     return shown
 
 

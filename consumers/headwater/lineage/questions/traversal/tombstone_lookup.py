@@ -1,5 +1,5 @@
-"""Finds which rows deletions hide. Only the tombstones that can concern the given rows are loaded, for all rows at
-once.
+"""Finds which rows are hidden: by deletions, or by options of their catalogs. Only the tombstones that can concern the
+given rows are loaded, for all rows at once.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, bindparam, select
+from sqlalchemy import Connection, and_, bindparam, func, select, true
 
+from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.rows import Row
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.catalogs import CatalogNames
+from headwater.lineage.rows.switches import OFF, SWITCHES, CatalogSwitches
 from headwater.lineage.rows.tombstones import DeletionSubject, is_hidden
 from headwater.lineage.rows.values import Value
 from headwater.lineage.sql.key_lookup import select_by_keys
@@ -31,7 +33,9 @@ class TombstoneLookup:
         self._stones: dict[tuple[str, Value], list[Row]] = {}
         self._asked: set[tuple[str, Value]] = set()
         table = table_of(t.TOMBSTONE)
-        few = connection.execute(_some_stones(), {"number": _FEW + 1}).mappings().all()
+        found = connection.execute(_some_stones(), {"number": _FEW + 1}).mappings().all()
+        self._switches = CatalogSwitches(_load_switches(connection) if found[0]["switched_off"] else ())
+        few = [each for each in found if each["id"] is not None]
         self._all_known = len(few) <= _FEW
         if self._all_known:
             self._keep(few)
@@ -49,26 +53,33 @@ class TombstoneLookup:
 
     @property
     def hides_nothing(self) -> bool:
-        return self._all_known and not self._stones
+        return self._all_known and not self._stones and not self._switches
 
-    def are_hidden(self, subjects: Collection[DeletionSubject]) -> list[bool]:
-        """Return for each subject whether a tombstone hides it."""
+    def are_hidden(self, subjects: Collection[DeletionSubject]) -> list[LimitReason | None]:
+        """Return for each subject why it is hidden: DELETED, OMITTED, or None for what is visible."""
         if not self._all_known:
             self._look("run", (each.run for each in subjects))
             self._look("job", (name for each in subjects for name in (each.job[1], each.parent[1])))
             self._look("dataset", (each.dataset for each in subjects))
-        elif not self._stones:
-            return [False] * len(subjects)
+        elif self.hides_nothing:
+            return [None] * len(subjects)
         catalogs = self._catalogs({each.dataset for each in subjects if isinstance(each.dataset, bytes)})
-        return [is_hidden(each, self._about(each), catalogs) for each in subjects]
+        return [self._why_hidden(each, catalogs) for each in subjects]
+
+    def _why_hidden(self, subject: DeletionSubject, catalogs: CatalogNames) -> LimitReason | None:
+        if is_hidden(subject, self._about(subject), catalogs):
+            return LimitReason.DELETED
+        return LimitReason.OMITTED if self._switches.hide(subject, catalogs) else None
 
     @property
     def has_catalogs(self) -> bool:
-        """Whether the lineage of a catalog was deleted."""
-        return any(stone.as_dict["catalog_id"] is not None for stones in self._stones.values() for stone in stones)
+        """Whether the lineage of a catalog was deleted or is switched off."""
+        return bool(self._switches) or any(
+            stone.as_dict["catalog_id"] is not None for stones in self._stones.values() for stone in stones
+        )
 
     def _catalogs(self, datasets: Collection[bytes]) -> CatalogNames:
-        """Load catalogs only if a tombstone names one."""
+        """Load catalogs only if one is needed."""
         if not self.has_catalogs:
             return CatalogNames((), (), {})
         rows = table_of(t.DATASET)
@@ -110,9 +121,24 @@ class TombstoneLookup:
             self._stones.setdefault(key, []).append(stone)
 
 
+def hidden_text(why: LimitReason, what: str = "its lineage") -> str:
+    """Say why something is hidden."""
+    deleted = why is LimitReason.DELETED
+    return f"{what} {'was deleted or has expired' if deleted else 'is switched off by an option of its catalog'}"
+
+
+def _load_switches(connection: Connection) -> list[Row]:
+    option = table_of(t.CATALOG_OPTION)
+    found = connection.execute(select(option).where(option.c.name.in_(SWITCHES))).mappings()
+    return [decode_row(t.CATALOG_OPTION, each) for each in found]
+
+
 @cache
 def _some_stones() -> Any:
-    return select(table_of(t.TOMBSTONE)).limit(bindparam("number"))
+    """Select how many options switch lineage off, beside each of some tombstones, or alone."""
+    option, stone = table_of(t.CATALOG_OPTION).c, table_of(t.TOMBSTONE)
+    off = select(func.count().label("switched_off")).where(option.name.in_(SWITCHES), option.value == OFF).subquery()
+    return select(off.c.switched_off, *stone.c).select_from(off.outerjoin(stone, true())).limit(bindparam("number"))
 
 
 def _mapping(row: Any) -> Any:

@@ -16,6 +16,7 @@ from headwater.lineage.questions.traversal.context import (
 from headwater.lineage.questions.traversal.reconciled import RECONCILED, UNREPORTED
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, load_sources
 from headwater.lineage.questions.traversal.snapshot_writers import deletion_subject_of
+from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
 
 _UNSEEN = "something was read that Spark doesn't show"
 
@@ -39,6 +40,8 @@ class UpstreamWalk:
         self._done: set[bytes] = set()
         self.unversioned: dict[bytes, None] = {}
         """What was read that has no versions, so that the walk couldn't go on behind it."""
+        self.hidden_reads: dict[bytes, set[LimitReason]] = {}
+        """The writes that were made from something that isn't shown, and why it isn't."""
 
     def levels(
         self, start: Collection[SnapshotWrite], reaches: Collection[AncestryRequest], depth: int | None
@@ -61,9 +64,7 @@ class UpstreamWalk:
         self._done.update(each.id for each in new)
         for each in new:
             if each.hidden and each.dataset is not None:
-                self._walk.limits.add_snapshot(
-                    LimitReason.DELETED, each.dataset, each.snapshot, "its lineage was deleted"
-                )
+                self._walk.limits.add_snapshot(each.hidden, each.dataset, each.snapshot, hidden_text(each.hidden))
         shown = [each for each in new if not each.hidden and each.commit_id is not None]
         sources = load_sources(self._walk.connection, shown, self._walk.makers.ahead.reads)
         pairs = [(each, read) for each in shown if self._is_known(each, sources[each.id]) for read in sources[each.id]]
@@ -91,17 +92,14 @@ class UpstreamWalk:
     def _visible(
         self, pairs: Sequence[tuple[SnapshotWrite, SnapshotRead]]
     ) -> Iterator[tuple[SnapshotWrite, SnapshotRead]]:
-        nothing = self._walk.hiding.hides_nothing
-        hidden = (
-            [] if nothing else self._walk.hiding.are_hidden([deletion_subject_of(read, write) for write, read in pairs])
-        )
-        hidden = hidden or [False] * len(pairs)
-        for (write, read), is_hidden in zip(pairs, hidden, strict=True):
-            if is_hidden and read.dataset is not None:
-                self._walk.limits.add_snapshot(
-                    LimitReason.DELETED, read.dataset, read.snapshot, "its lineage was deleted"
-                )
-            elif not is_hidden:
+        hiding = self._walk.hiding
+        nothing: list[LimitReason | None] = [None] * len(pairs)
+        subjects = [] if hiding.hides_nothing else [deletion_subject_of(read, write) for write, read in pairs]
+        for (write, read), why in zip(pairs, hiding.are_hidden(subjects) or nothing, strict=True):
+            if why and read.dataset is not None:
+                self.hidden_reads.setdefault(write.id, set()).add(why)
+                self._walk.limits.add_snapshot(why, read.dataset, read.snapshot, hidden_text(why))
+            elif not why:
                 self._note(write, read)
                 yield write, read
 
