@@ -15,6 +15,7 @@ from headwater.publishers.kafka import KafkaConfig, KafkaFactory
 from headwater.publishers.kafka.error_tracker import ErrorTracker
 from headwater.publishers.kafka.errors import describe_error
 from headwater.publishers.kafka.pending import PendingRecords
+from headwater.publishers.kafka.properties import NAMES, describe_fault
 from headwater.spi import SpoolPosition
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch
@@ -85,7 +86,10 @@ def test_a_new_topic_has_the_brokers_time_and_loses_nothing_to_compaction() -> N
         ("schema.registry.timeout", "3", "schema.registry.url"),
         ("topc", "x", "did you mean .*topic"),
         ("oauth.token", "nowhere.at:all", "no module nowhere"),
-        ("producer.no.such.setting", "x", 'No such configuration property: "no.such.setting"'),
+        ("producer.scurity.protocol", "SSL", "did you mean security.protocol"),
+        ("producer.encryption", "on", "there is no property encryption of librdkafka"),
+        ("producer.security.protocol", "TLS", "security.protocol"),
+        ("producer.bootstrap.servers", "elsewhere:1", "write it without producer."),
     ],
 )
 def test_a_wrong_key_or_value_is_reported_by_its_name(executor: Executor, key: str, value: str, why: str) -> None:
@@ -101,6 +105,34 @@ def test_a_wrong_key_that_sends_nothing_elsewhere_is_reported_and_no_more(execut
         "spark.headwater.kafka.producer. is a section, not a key: write spark.headwater.kafka.producer.<name>",
         "there is no key spark.headwater.kafka.clster.id: did you mean spark.headwater.kafka.cluster.id?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("linger.mss", "50", "there is no property linger.mss of librdkafka: did you mean linger.ms"),
+        ("no.such.setting", "x", "there is no property no.such.setting of librdkafka: "),
+        ("linger.ms", "soon", "librdkafka doesn't accept its value"),
+        ("acks", "1", "has to be all: an event counts as delivered when all in-sync replicas have it"),
+        ("transactional.id", "x", "can't be set: copies of an event are known by its id"),
+    ],
+)
+def test_a_wrong_property_is_reported_left_out_and_no_more(executor: Executor, key: str, value: str, why: str) -> None:
+    """Another property beside it counts, above all one that secures the connection."""
+    right = {"producer.compression.type": "zstd", "producer.security.protocol": "sasl_ssl"}
+    login = {"producer.sasl.mechanism": "PLAIN", "producer.sasl.username": "me", "producer.sasl.password": "pa55-w0rd"}
+    context = MemoryContext("kafka", {**NOWHERE, **right, **login, f"producer.{key}": value}, executor)
+    config = KafkaFactory().create(context)._config
+    ((_, said),) = context.problems
+    assert said.startswith("spark.headwater.kafka.producer.")
+    assert why in said
+    assert said.endswith("; what holds now is the default")
+    assert {f"producer.{name}": text for name, text in config.producer.items()} == {**right, **login}
+
+
+def test_all_names_that_are_offered_are_librdkafkas() -> None:
+    unknown = {name: fault for name in NAMES if "no property" in (fault := describe_fault(name, "x", "") or "")}
+    assert unknown == {}
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ class KafkaConfig(Config):
     @field_validator("producer")
     @classmethod
     def _keeps_the_promises(cls, producer: Mapping[str, str]) -> Mapping[str, str]:
-        faults = [fault for key, value in producer.items() if (fault := _refuse_setting(key, value))]
+        faults = [fault for key, value in producer.items() if (fault := refuse_property(key, value))]
         if faults:
             raise ValueError("; ".join(faults))
         return producer
@@ -169,7 +169,8 @@ def _batch_limits(longest: int | None) -> dict[str, str]:
     return {} if longest is None else {"batch.size": str(max(1, min(longest, 1_000_000)))}
 
 
-def _refuse_setting(key: str, value: str) -> str | None:
+def refuse_property(key: str, value: str) -> str | None:
+    """Say why a property that librdkafka may know can't have this value here; None where it can."""
     if key in _RESTRICTED:
         kept, promise = _RESTRICTED[key]
         return None if value.strip().lower() in kept else f"producer.{key} has to be {max(kept)}: {promise}"

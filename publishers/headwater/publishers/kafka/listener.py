@@ -17,6 +17,7 @@ from headwater.publishers.kafka.cluster import KafkaCluster, KafkaTopic, describ
 from headwater.publishers.kafka.config import KafkaConfig
 from headwater.publishers.kafka.error_tracker import ErrorTracker
 from headwater.publishers.kafka.errors import AUTHORIZATION, TOO_LARGE
+from headwater.publishers.kafka.properties import explain_refusal, without_wrong_properties
 from headwater.publishers.kafka.schemas import make_schema_framing
 from headwater.publishers.kafka.sender import KafkaSender, SendFailure, StoppedError
 from headwater.spi import WRONG_KEY, CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition
@@ -44,12 +45,13 @@ class KafkaFactory:
 
     def create(self, context: ListenerContext) -> KafkaListener:
         report = partial(context.report_problem, WRONG_KEY)
-        config = read_usable_config(KafkaConfig, context.configuration, report, shown=context.prefix)
+        values = without_wrong_properties(context.configuration, report, shown=context.prefix)
+        config = read_usable_config(KafkaConfig, values, report, shown=context.prefix)
         try:
             KafkaCluster(config, ErrorTracker(context.report_problem, config.without_secrets))
             make_schema_framing(config)
         except ValueError as e:
-            raise ConfigurationError(f"{context.prefix}producer: {e}") from e
+            raise ConfigurationError(f"{context.prefix}producer: {explain_refusal(str(e))}") from e
         except (ConfigurationError, PluginError) as e:
             raise ConfigurationError(f"{context.prefix}{config.without_secrets(str(e))}") from e
         return KafkaListener(config, context, self._pinned)
