@@ -11,8 +11,6 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import StaticPool
-from tests.unit.lineage.scripted_producer import at, store
-from tests.unit.lineage.stories import StoryProducer
 
 from headwater.events import CatalogId, CatalogOptionsDeclared, LineageDeleted
 from headwater.events.administration import LineageScope
@@ -31,6 +29,8 @@ from headwater.lineage.questions.tables import downstream_tables
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.pip5_rows import data_rows, table_rows
 from headwater.versions import check
+from tests.kit.lineage.scripted_producer import at, store
+from tests.kit.lineage.stories import StoryProducer
 
 LAKE = CatalogId(type="iceberg", location="s3://lake/w")
 
