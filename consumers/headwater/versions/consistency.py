@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from headwater.lineage.questions.answers import LimitReason
 from headwater.versions.model import Doubt, SourceState, TableContents, Version, VersionKey
+from headwater.versions.positions import are_equal_positions, doubts_within, unlike
 
 MadeFrom: TypeAlias = Callable[[bytes, Collection[bytes]], bool]
 """Returns whether a table is known to have been made from any of some tables, by whatever commits."""
@@ -96,8 +97,11 @@ def compare_pair(one: TableContents, other: TableContents, made_from: MadeFrom) 
         if reader in readers[each.dataset] and source in shared
     }
     near |= shared & {one.dataset, other.dataset}
-    doubts = _PairDoubts(one, other, readers[one.dataset] | readers[other.dataset], near, made_from)
-    return PairComparison({each: _is_same(each, one, other, doubts) for each in near}, doubts.that_count())
+    private = readers[one.dataset] | readers[other.dataset]
+    doubts = _PairDoubts(one, other, private, near, made_from)
+    same = {each: _is_same(each, one, other, doubts) for each in near}
+    unseen = doubts_within((one, other), private, {each for each in near if same[each] is None}, near)
+    return PairComparison(same, doubts.that_count() | unseen)
 
 
 def shared_by(states: Sequence[TableContents]) -> set[bytes]:
@@ -131,12 +135,14 @@ def _is_same(dataset: bytes, one: TableContents, other: TableContents, doubts: _
     first, second = one.versions[dataset], other.versions[dataset]
     if first == second:
         is_sure = len(first) == 1 or not (_is_unsure(one, dataset) or _is_unsure(other, dataset))
-        return True if is_sure and not _is_vague(one, dataset) and not _is_vague(other, dataset) else None
+        is_seen = not _is_vague(one, dataset) and not _is_vague(other, dataset)
+        return True if is_sure and is_seen and are_equal_positions(dataset, one, other) else None
     if _is_vague(one, dataset) or _is_vague(other, dataset):
         return None
-    if first.isdisjoint(second):
+    more, less = unlike(dataset, one, other), unlike(dataset, other, one)
+    if first.isdisjoint(second) and len(more) == len(first) and len(less) == len(second):
         return False
-    for has, lacks, states in ((one, other, first - second), (other, one, second - first)):
+    for has, lacks, states in ((one, other, more), (other, one, less)):
         if states and not _is_unsure(has, dataset) and not doubts.can_hide(dataset, lacks):
             return False
     return None

@@ -46,6 +46,11 @@ class Version(NamedTuple):
         return self.format in ORDERED
 
     @property
+    def is_within(self) -> bool:
+        """Whether a stream stopped within the snapshot: how much of it was read isn't known."""
+        return self.snapshot is not None and self.position is not None
+
+    @property
     def is_known(self) -> bool:
         return self.snapshot is not None or self.position is not None
 
@@ -185,6 +190,16 @@ class AllContents:
         for (_, source), states in self.states.items():
             found[source] = found.get(source, frozenset()).union(states)
         return found
+
+    @cached_property
+    def within(self) -> Sequence[tuple[bytes, SourceState]]:
+        """The states within a snapshot, with the tables that read them."""
+        return [
+            (reader, each)
+            for (reader, _), states in self.states.items()
+            for each in states.values()
+            if each.version.is_within
+        ]
 
     def of(self, source: bytes) -> list[tuple[bytes, SourceState]]:
         """Return the states of a table with the tables that read them."""
