@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
@@ -11,15 +10,12 @@ import pytest
 from headwater.events import Committed
 from headwater.events.jobs import ReadMode
 from headwater.versions.aligned import AlignedBatch, aligned_query
-from tests.kit.spark.driver import DELTA, Driver, driver_with, of
+from tests.kit.spark.driver import DELTA, Driver, driver_fixture, of
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("delta")]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, DELTA) as driver:
-        yield driver
+driver = driver_fixture(DELTA)
 
 
 def test_changes_of_delta_are_captured_as_changes(driver: Driver, tmp_path: Path) -> None:

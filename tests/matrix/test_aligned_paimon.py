@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from headwater.versions.aligned import (
     UncertainWriteError,
 )
 from headwater.versions.aligned.checkpoints import Checkpoint
-from tests.kit.spark.driver import PAIMON, Driver, driver_with
+from tests.kit.spark.driver import PAIMON, Driver, driver_fixture
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,10 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.long, pytest.mark.needs("paimon"), pytest.mark.xdist_group("aligned paimon")]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Iterator[Driver]:
-    with driver_with(java_home, PAIMON) as found:
-        yield found
+driver = driver_fixture(PAIMON)
 
 
 class Shop:

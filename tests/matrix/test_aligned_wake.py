@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from headwater.events import Event
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import Store, open_store
 from headwater.versions.aligned import AlignedBatch, aligned_query
-from tests.kit.spark.driver import DELTA, Driver, driver_with
+from tests.kit.spark.driver import DELTA, Driver, driver_fixture
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("delta")]
 POLL_SECONDS = 600
@@ -22,10 +21,7 @@ BOUND = 5.0
 """It takes 0.1 to 0.4 s on an idle machine, and tests may run on a busy one."""
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, DELTA) as driver:
-        yield driver
+driver = driver_fixture(DELTA)
 
 
 class ContinuousJob:

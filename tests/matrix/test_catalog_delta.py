@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from headwater.events import AlterTable, CreateTable, DropTable, Event, Format, Gap
 from tests.kit.cases.catalog_lines import lines
 from tests.kit.formats.delta_racer import QUICK
-from tests.kit.spark.driver import DELTA, Driver, of, shared_driver, smoking, the
+from tests.kit.spark.driver import DELTA, Driver, of, shared_driver_fixture, smoking, the
 
 pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.needs("delta")]
 
@@ -44,9 +43,7 @@ CASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, DELTA, **QUICK)
+driver = shared_driver_fixture(DELTA, **QUICK)
 
 
 def log(driver: Driver, db: str, table: str) -> tuple[int, str]:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from headwater.events import CreateDatabase, DropDatabase
 from headwater.events.catalog import ModificationEffect
 from tests.kit.cases.catalog_lines import lines
-from tests.kit.spark.driver import PLAIN, SECONDS, Driver, attached, driver_with, of
+from tests.kit.spark.driver import PLAIN, SECONDS, Driver, attached, driver_fixture, of
 
-
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PLAIN) as driver:
-        yield driver
+driver = driver_fixture(PLAIN)
 
 
 def catalog_of(driver: Driver) -> Any:

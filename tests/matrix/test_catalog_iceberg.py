@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +22,7 @@ from headwater.events import (
 from headwater.events.catalog import CatalogModification, ModificationEffect
 from headwater.events.types import parse_json, simple_string
 from tests.kit.cases.catalog_lines import lines, with_nobody_looking
-from tests.kit.spark.driver import HOST, ICEBERG, Driver, of, shared_driver, smoking, the
+from tests.kit.spark.driver import HOST, ICEBERG, Driver, of, shared_driver_fixture, smoking, the
 
 pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg")]
 A = "CREATE TABLE ice.{db}.a (id BIGINT NOT NULL COMMENT 'the key', s STRING, n INT) USING iceberg"
@@ -148,9 +147,7 @@ CASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, ICEBERG)
+driver = shared_driver_fixture(ICEBERG)
 
 
 class Metadata:

@@ -10,7 +10,7 @@ import pytest
 
 from headwater.events import AlterTable, CreateTable, DatasetId, Format, Gap
 from tests.kit.cases.catalog_lines import lines, with_nobody_looking
-from tests.kit.spark.driver import HOST, PAIMON, Driver, of, shared_driver, the
+from tests.kit.spark.driver import HOST, PAIMON, Driver, of, shared_driver_fixture, the
 
 pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon")]
 
@@ -48,9 +48,7 @@ CASES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PAIMON)
+driver = shared_driver_fixture(PAIMON)
 
 
 def home(driver: Driver, db: str, table: str) -> Path:

@@ -5,15 +5,13 @@ Of every table that is reported, Spark is asked as well: the old one before the 
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from headwater.events import AlterTable, Committed, CreateTable, DatasetId, DropTable, Event, Gap
 from tests.kit.cases.catalog_lines import REDACTED, Shown, agrees, lines, shown, with_nobody_looking
-from tests.kit.spark.driver import HOST, PLAIN, Driver, driver_with, of, smoking, the
+from tests.kit.spark.driver import HOST, PLAIN, Driver, driver_fixture, of, smoking, the
 
 A = "CREATE TABLE a (id INT, s STRING) USING parquet"
 """A plain table; P is partitioned, N has a struct and a default."""
@@ -232,10 +230,7 @@ DROP = [
 ]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PLAIN) as driver:
-        yield driver
+driver = driver_fixture(PLAIN)
 
 
 def id_of(case: Case) -> str:

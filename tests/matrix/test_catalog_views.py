@@ -21,7 +21,7 @@ from headwater.lineage.questions.lineage_answers import LineageAnswer
 from headwater.lineage.questions.tables import TableEdge, downstream_tables, upstream_tables
 from headwater.lineage.store import open_store
 from tests.kit.cases.catalog_lines import lines
-from tests.kit.spark.driver import HOST, PLAIN, Driver, of, shared_driver, the
+from tests.kit.spark.driver import HOST, PLAIN, Driver, of, shared_driver_fixture, the
 from tests.kit.waiting import PATIENCE
 
 pytestmark = pytest.mark.xdist_group("spark-plain")
@@ -43,9 +43,7 @@ REPORTED_NAMED = (
 OLD = "(id int 'the key'; id<spark_catalog.{db}.a.id)"
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PLAIN)
+driver = shared_driver_fixture(PLAIN)
 
 
 VIEWS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {

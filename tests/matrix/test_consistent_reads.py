@@ -16,7 +16,7 @@ from headwater.lineage.store import open_store
 from headwater.versions import NoAlignmentError, reading
 from tests.kit.cases import consistent as consistent_cases
 from tests.kit.cases.lens import ids
-from tests.kit.spark.driver import DELTA, ICEBERG, Driver, shared_driver, together
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, shared_driver_fixture, together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.xdist_group("spark-iceberg-delta"), pytest.mark.needs("iceberg", "delta"), pytest.mark.long]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, together(ICEBERG, DELTA), spark__databricks__delta__snapshotPartitions="1")
+driver = shared_driver_fixture(together(ICEBERG, DELTA), spark__databricks__delta__snapshotPartitions="1")
 
 
 class Tables:

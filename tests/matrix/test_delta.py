@@ -32,7 +32,7 @@ from headwater.events.tables import Constraint, ConstraintKind
 from headwater.listeners.capture.command_registry import all_commands
 from headwater.listeners.capture.jvm import JavaClasses
 from tests.kit.formats.delta_racer import QUICK
-from tests.kit.spark.driver import DELTA, HOST, Driver, edges, of, shared_driver, smoking, the
+from tests.kit.spark.driver import DELTA, HOST, Driver, edges, of, shared_driver_fixture, smoking, the
 from tests.kit.spark.java_lint import complaints_of_javac
 from tests.kit.spark.versions import MAJOR
 from tests.kit.waiting import attempts
@@ -47,9 +47,7 @@ K, X = CommitKind, OverwriteScope
 CHECK = ConstraintKind.CHECK
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, DELTA, **QUICK)
+driver = shared_driver_fixture(DELTA, **QUICK)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.kit.formats.delta_racer import QUICK, WRITERS, CommitReport, make_tables, race, wrongs
-from tests.kit.spark.driver import DELTA, Driver, shared_driver
+from tests.kit.spark.driver import DELTA, Driver, shared_driver_fixture
 
 pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.long, pytest.mark.needs("delta")]
 
@@ -21,9 +21,7 @@ ROUNDS, LONG_ROUNDS = 5, 40
 SECONDS = 1800
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, DELTA, **QUICK)
+driver = shared_driver_fixture(DELTA, **QUICK)
 
 
 def test_writers_in_one_application(driver: Driver, tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from pathlib import Path
-
 import pytest
 
 from headwater.events import Committed, CreateTable, Gap
@@ -12,15 +9,12 @@ from headwater.events.catalog import ModificationEffect
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.kit.formats.delta_racer import QUICK
-from tests.kit.spark.driver import DELTA, Driver, driver_with, of, the
+from tests.kit.spark.driver import DELTA, Driver, driver_fixture, of, the
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("delta")]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, DELTA, **QUICK, spark__headwater__capture__hooks="off") as driver:
-        yield driver
+driver = driver_fixture(DELTA, **QUICK, spark__headwater__capture__hooks="off")
 
 
 @pytest.fixture

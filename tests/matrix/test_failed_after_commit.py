@@ -7,7 +7,6 @@ Which versions there are is read from Delta's log and Iceberg's metadata.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -15,17 +14,14 @@ import pytest
 from headwater.events import AlterTable, Committed, CreateTable, Event, Gap, StatementFailed
 from headwater.events.catalog import CatalogModification
 from headwater.events.jobs import CommitKind
-from tests.kit.spark.driver import DELTA, ICEBERG, Driver, driver_with, of, the, together
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, driver_fixture, of, the, together
 
 pytestmark = [pytest.mark.sample(1), pytest.mark.needs("delta", "iceberg")]
 
 _MANIFEST = "delta.compatibility.symlinkFormatManifest.enabled"
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, together(DELTA, ICEBERG), spark__databricks__delta__snapshotPartitions="2") as driver:
-        yield driver
+driver = driver_fixture(together(DELTA, ICEBERG), spark__databricks__delta__snapshotPartitions="2")
 
 
 def delta_directory(driver: Driver, db: str) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headwater.events import Committed
-from tests.kit.spark.driver import PLAIN, Driver, of, shared_driver, the
+from tests.kit.spark.driver import PLAIN, Driver, of, shared_driver_fixture, the
 
 pytestmark = pytest.mark.xdist_group("spark-plain")
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PLAIN)
+driver = shared_driver_fixture(PLAIN)
 
 
 def shuffled(spark: SparkSession) -> DataFrame:

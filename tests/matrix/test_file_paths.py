@@ -11,7 +11,7 @@ import pytest
 
 from headwater.events import Committed, Gap, JobLineage
 from headwater.events.jobs import ReadMode
-from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver, the
+from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver_fixture, the
 from tests.kit.spark.streams import Case, commits, run_fed
 
 pytestmark = pytest.mark.xdist_group("spark-plain")
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 SCHEMA = "id BIGINT, v STRING"
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PLAIN)
+driver = shared_driver_fixture(PLAIN)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pyspark.sql.functions import expr
 
 from headwater.events import Committed, DatasetId, Gap, JobLineage, StatementFailed, TableName
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
-from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver, the
+from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver_fixture, the
 from tests.kit.spark.java_lint import complaints_of_javac
 from tests.kit.spark.versions import MAJOR, MINOR
 
@@ -31,9 +31,7 @@ APPEND, OVERWRITE, CREATE = CommitKind.APPEND, CommitKind.OVERWRITE, CommitKind.
 FORMATS = (pytest.param("parquet", marks=pytest.mark.smoke), "orc", "csv", "json")
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PLAIN)
+driver = shared_driver_fixture(PLAIN)
 
 
 class Place:

@@ -5,9 +5,7 @@ The truth is by hand: which statement puts which rows where. Locations are what 
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ from headwater.events.jobs import OverwriteScope as X
 from headwater.listeners.capture.driver_listener import exclude_from_capture
 from headwater.listeners.installation.application_environment import read_environment
 from tests.kit.cases.catalog_lines import lines
-from tests.kit.spark.driver import HOST, PLAIN, Driver, Extensions, driver_with, edges, of, the
+from tests.kit.spark.driver import HOST, PLAIN, Driver, Extensions, driver_fixture, edges, of, the
 
 pytestmark = [pytest.mark.sample(7)]
 
@@ -42,10 +40,7 @@ PQ = "CREATE TABLE pq (id INT, v STRING) PARTITIONED BY (d STRING) STORED AS PAR
 ROWS = "INSERT INTO s VALUES (1, 'a'), (2, 'b')"
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, HIVE) as driver:
-        yield driver
+driver = driver_fixture(HIVE)
 
 
 @dataclass(frozen=True)

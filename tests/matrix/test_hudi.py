@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from headwater.events import Committed, Format, Gap, Input, Output
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from headwater.listeners.capture.command_registry import all_commands
-from tests.kit.formats.hudi_place import Place, Step, hudi_driver, make_templates
+from tests.kit.formats.hudi_place import Place, Step, hudi_driver_fixture, make_templates
 from tests.kit.formats.hudi_racer import WRITERS, make_tables, race, wrongs
 from tests.kit.spark.driver import Driver, of, the
 from tests.kit.spark.java_lint import complaints_of_javac
@@ -30,10 +29,7 @@ KEYED = {
 }
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Driver, None, None]:
-    with hudi_driver(java_home, tmp_path_factory.mktemp("hudi")) as driver:
-        yield driver
+driver = hudi_driver_fixture
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from headwater.events.catalog import ModificationCause, ModificationEffect
 from headwater.events.changes import AddColumn, DropPartition, RecommentColumn, RenameTable
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
-from tests.kit.formats.hudi_place import Place, Step, hudi_driver, make_templates
+from tests.kit.formats.hudi_place import Place, Step, hudi_driver_fixture, make_templates
 from tests.kit.spark.driver import Driver, edges, of, the
 
 pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(6)]
@@ -37,10 +37,7 @@ K, X = CommitKind, OverwriteScope
 OWN_CALLBACK = "hoodie.write.commit.callback."
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Driver, None, None]:
-    with hudi_driver(java_home, tmp_path_factory.mktemp("hudi")) as driver:
-        yield driver
+driver = hudi_driver_fixture
 
 
 @pytest.fixture(scope="module")

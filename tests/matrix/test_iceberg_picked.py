@@ -5,7 +5,7 @@ Truth: Iceberg's own metadata files, and the rows that the tables have.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,14 @@ from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
 from headwater.versions import align, check, contained
 from tests.kit.formats.iceberg_truth import Metadata, metadata_at
-from tests.kit.spark.driver import ICEBERG, Driver, driver_with, of, the
+from tests.kit.spark.driver import ICEBERG, Driver, driver_fixture, of, the
 
 pytestmark = [pytest.mark.sample(3), pytest.mark.needs("iceberg")]
 
 WAP = "TBLPROPERTIES ('write.wap.enabled' = 'true')"
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, ICEBERG) as driver:
-        yield driver
+driver = driver_fixture(ICEBERG)
 
 
 class Place:

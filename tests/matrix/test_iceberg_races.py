@@ -18,7 +18,7 @@ from tests.kit.faults.capture import compiled
 from tests.kit.formats import iceberg_race
 from tests.kit.formats.iceberg_race import check, in_threads, made_in, race, tables_of, write
 from tests.kit.formats.iceberg_truth import metadata_at
-from tests.kit.spark.driver import ICEBERG, Driver, of, shared_driver
+from tests.kit.spark.driver import ICEBERG, Driver, of, shared_driver_fixture
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg"), pytest.mark.sample(1)]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, ICEBERG)
+driver = shared_driver_fixture(ICEBERG)
 
 
 def test_threads_of_one_session(driver: Driver) -> None:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,7 +44,7 @@ from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from headwater.events.tables import SortField, Transform
 from headwater.listeners.capture.jvm import JavaClasses
 from tests.kit.formats.iceberg_truth import Metadata, metadata_at
-from tests.kit.spark.driver import ICEBERG, Driver, Extensions, driver_with, of, the
+from tests.kit.spark.driver import ICEBERG, Driver, Extensions, driver_fixture, of, the
 from tests.kit.spark.versions import MAJOR
 
 if TYPE_CHECKING:
@@ -98,11 +97,7 @@ class History:
         return text.format(t=self.table, db=self.db, s=self.ids, ms=times, after=after, home=self.home / "t")
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, VIEWS) as driver:
-        driver.run("CREATE DATABASE ice.shared", "CREATE TABLE ice.shared.out (id INT) USING iceberg")
-        yield driver
+driver = driver_fixture(VIEWS, "CREATE DATABASE ice.shared", "CREATE TABLE ice.shared.out (id INT) USING iceberg")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ back snapshots that are published; and commits that are made by calling the libr
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,7 +15,7 @@ from headwater.events import Committed, CreateTable, DatasetId, Format, Gap, Out
 from headwater.events.column_lineage import Derivation
 from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.kit.formats.iceberg_truth import Metadata, metadata_at
-from tests.kit.spark.driver import HOST, ICEBERG, Driver, Extensions, driver_with, edges, of, the
+from tests.kit.spark.driver import HOST, ICEBERG, Driver, Extensions, driver_fixture, edges, of, the
 
 pytestmark = [pytest.mark.sample(3), pytest.mark.needs("iceberg")]
 
@@ -36,10 +35,7 @@ SESSION = Extensions(
 """`migrate` needs a session catalog that keeps Iceberg's tables beside others where they are: a Hive metastore."""
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, SESSION) as driver:
-        yield driver
+driver = driver_fixture(SESSION)
 
 
 class Place:

@@ -6,9 +6,7 @@ hook does.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -16,15 +14,12 @@ from headwater.events import Committed, Gap
 from headwater.events.health import GapReason
 from tests.kit.formats.iceberg_race import check, in_threads, made_in, race, tables_of, write
 from tests.kit.formats.iceberg_truth import metadata_at
-from tests.kit.spark.driver import ICEBERG, Driver, driver_with, of, the
+from tests.kit.spark.driver import ICEBERG, Driver, driver_fixture, of, the
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("iceberg")]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, ICEBERG, spark__headwater__capture__hooks="off") as driver:
-        yield driver
+driver = driver_fixture(ICEBERG, spark__headwater__capture__hooks="off")
 
 
 def test_commits_are_found_by_their_files(driver: Driver) -> None:

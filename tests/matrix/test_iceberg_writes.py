@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from headwater.events.catalog import ModificationCause
 from headwater.events.changes import AddColumn, RetypeColumn
 from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.kit.formats.iceberg_truth import Metadata, metadata_at
-from tests.kit.spark.driver import HOST, ICEBERG, Driver, Extensions, driver_with, of, the
+from tests.kit.spark.driver import HOST, ICEBERG, Driver, Extensions, driver_fixture, of, the
 from tests.kit.spark.java_lint import complaints_of_javac
 from tests.kit.spark.versions import SPARK
 
@@ -55,13 +55,9 @@ SESSION = Extensions(
 )
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, SESSION) as driver:
-        driver.run(
-            "CREATE DATABASE ice.shared", "CREATE TABLE ice.shared.src USING iceberg AS SELECT 1 AS id, 'x' AS s"
-        )
-        yield driver
+driver = driver_fixture(
+    SESSION, "CREATE DATABASE ice.shared", "CREATE TABLE ice.shared.src USING iceberg AS SELECT 1 AS id, 'x' AS s"
+)
 
 
 class Place:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,15 +26,14 @@ from headwater.events import (
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode, StartPosition, StartReason
 from headwater.events.tables import ViewSource
-from tests.kit.spark.driver import KAFKA, Driver, driver_with, edges, of, the
+from tests.kit.spark.driver import Driver, edges, of, the
 from tests.kit.spark.java_lint import complaints_of_javac
-from tests.kit.spark.kafka_broker import NOW, Broker
+from tests.kit.spark.kafka_broker import NOW, Broker, broker_fixture, kafka_driver_fixture
 from tests.kit.spark.streams import Case, Start, barriers, commits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headwater.local import Service
 
 pytestmark = [
     pytest.mark.kafka,
@@ -51,16 +50,10 @@ WITH_SECRETS: Final = {
 """Records of long ago would be gone at once."""
 
 
-@pytest.fixture(scope="module")
-def broker(kafka: Service) -> Broker:
-    return Broker(kafka.address)
+broker = broker_fixture
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path, broker: Broker) -> Generator[Driver, None, None]:
-    names = f"{broker.servers},{broker.otherwise}"
-    with driver_with(java_home, KAFKA, spark__headwater__namespaces__events=names) as driver:
-        yield driver
+driver = kafka_driver_fixture
 
 
 class Place:

@@ -11,7 +11,7 @@ import pytest
 from headwater.events import Committed
 from headwater.lens import LensError, TargetEffect, lens
 from tests.kit.cases.lens import READS, fill, ids, refuses_frames_of_another_pin
-from tests.kit.spark.driver import ICEBERG, Driver, shared_driver, the
+from tests.kit.spark.driver import ICEBERG, Driver, shared_driver_fixture, the
 from tests.kit.spark.versions import MAJOR
 
 if TYPE_CHECKING:
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg")]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, ICEBERG)
+driver = shared_driver_fixture(ICEBERG)
 
 
 class Place:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import pytest
 from headwater.lens import lens
 from tests.kit.cases.consistent import Tables, explained, reading
 from tests.kit.cases.lens import ids, refuses_frames_of_another_pin
-from tests.kit.formats.hudi_place import hudi_driver
+from tests.kit.formats.hudi_place import hudi_driver_fixture
 from tests.kit.spark.driver import Driver
 
 if TYPE_CHECKING:
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.needs("hudi"), pytest.mark.long]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Driver, None, None]:
-    with hudi_driver(java_home, tmp_path_factory.mktemp("hudi")) as driver:
-        yield driver
+driver = hudi_driver_fixture
 
 
 def instants(driver: Driver, table: str) -> list[int]:

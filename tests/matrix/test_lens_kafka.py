@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from headwater.events import Committed
 from headwater.lens import LensError, lens
-from tests.kit.spark.driver import KAFKA, Driver, driver_with, the
-from tests.kit.spark.kafka_broker import NOW, Broker
+from tests.kit.spark.driver import Driver, the
+from tests.kit.spark.kafka_broker import NOW, Broker, broker_fixture, kafka_driver_fixture
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headwater.local import Service
 
 pytestmark = [pytest.mark.kafka, pytest.mark.needs("kafka"), pytest.mark.long]
 PIN = '{"0":2,"1":1}'
@@ -25,16 +23,10 @@ PINNED = ["0-0", "0-1", "1-0"]
 ALL = ["0-0", "0-1", "0-2", "1-0", "1-1"]
 
 
-@pytest.fixture(scope="module")
-def broker(kafka: Service) -> Broker:
-    return Broker(kafka.address)
+broker = broker_fixture
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path, broker: Broker) -> Generator[Driver, None, None]:
-    names = f"{broker.servers},{broker.otherwise}"
-    with driver_with(java_home, KAFKA, spark__headwater__namespaces__events=names) as driver:
-        yield driver
+driver = kafka_driver_fixture
 
 
 class Topic:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from pathlib import Path
-
-import pytest
-
 from headwater.events import CatalogOptionsDeclared, Committed, Gap, JobLineage
-from tests.kit.spark.driver import ICEBERG, Driver, Extensions, driver_with, of, the
+from tests.kit.spark.driver import ICEBERG, Driver, Extensions, driver_fixture, of, the
 
 _CATALOG = {key: text for key, text in ICEBERG.conf.items() if key.startswith("spark.sql.catalog.ice")}
 _HIDDEN = {key.replace(".ice", ".hid"): text.replace("/ice", "/hid") for key, text in _CATALOG.items()}
@@ -25,10 +20,7 @@ EXTENSIONS = Extensions(
 )
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, EXTENSIONS) as driver:
-        yield driver
+driver = driver_fixture(EXTENSIONS)
 
 
 def test_a_catalog_without_table_lineage_is_in_no_commit_and_that_is_declared(driver: Driver) -> None:

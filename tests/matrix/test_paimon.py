@@ -3,7 +3,6 @@ every snapshot that is reported is held against the files that Paimon wrote."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ from tests.kit.formats.paimon_cases import (
     save_to_path,
 )
 from tests.kit.formats.paimon_place import Place, check, commits, fresh
-from tests.kit.spark.driver import PAIMON, Driver, driver_with, of, the
+from tests.kit.spark.driver import PAIMON, Driver, driver_fixture, of, the
 from tests.kit.spark.java_lint import complaints_of_javac
 
 pytestmark = [
@@ -55,11 +54,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    generic = "org.apache.paimon.spark.SparkGenericCatalog"
-    with driver_with(java_home, PAIMON, spark__sql__catalog__spark_catalog=generic) as driver:
-        yield driver
+driver = driver_fixture(PAIMON, spark__sql__catalog__spark_catalog="org.apache.paimon.spark.SparkGenericCatalog")
 
 
 @pytest.fixture

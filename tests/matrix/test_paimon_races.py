@@ -16,16 +16,14 @@ from typing import Any, Final
 import pytest
 
 from tests.kit.formats.paimon_writers import write
-from tests.kit.spark.driver import PAIMON, Driver, shared_driver
+from tests.kit.spark.driver import PAIMON, Driver, shared_driver_fixture
 
 ROOT: Final = Path(__file__).parents[2]
 FIRST, FIRST_FOR_LONG, SECOND = 100_000, 500_000, 900_000
 pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon"), pytest.mark.timeout(600)]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PAIMON)
+driver = shared_driver_fixture(PAIMON)
 
 
 @contextmanager

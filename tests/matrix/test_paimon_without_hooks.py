@@ -3,16 +3,13 @@ and where they don't tell it, no number is reported."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from pathlib import Path
-
 import pytest
 
 from headwater.events import Committed
 from headwater.events.health import GapReason
 from tests.kit.formats.paimon_cases import KEYED, KEYS, READS, WRITES, Case
 from tests.kit.formats.paimon_place import Place, check, commits, fresh
-from tests.kit.spark.driver import PAIMON, Driver, driver_with, the
+from tests.kit.spark.driver import PAIMON, Driver, driver_fixture, the
 
 ALIKE = (
     "first",
@@ -42,10 +39,7 @@ ALIKE = (
 pytestmark = [pytest.mark.long, pytest.mark.needs("paimon")]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PAIMON, spark__headwater__capture__hooks="off") as driver:
-        yield driver
+driver = driver_fixture(PAIMON, spark__headwater__capture__hooks="off")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +12,7 @@ from headwater.events import Committed, DatasetId, Format, Gap, JobLineage
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.listeners.capture.driver_listener import exclude_from_capture
-from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver, the
+from tests.kit.spark.driver import HOST, PLAIN, Driver, edges, of, shared_driver_fixture, the
 
 pytestmark = [pytest.mark.xdist_group("spark-plain")]
 
@@ -25,9 +24,7 @@ _NEW_TEXT = "org.apache.hadoop.mapreduce.lib.output.TextOutputFormat"
 _NEW_SEQUENCE = "org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat"
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PLAIN)
+driver = shared_driver_fixture(PLAIN)
 
 
 SAVES: dict[str, tuple[Callable[[Any, str], object], Format]] = {

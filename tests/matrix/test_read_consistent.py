@@ -14,7 +14,7 @@ from headwater.events import Committed
 from headwater.lens import consistent, lens
 from tests.kit.cases.consistent import KEY, Tables, explained, reading
 from tests.kit.cases.lens import ids
-from tests.kit.spark.driver import DELTA, ICEBERG, Driver, shared_driver, the, together
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, shared_driver_fixture, the, together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,9 +23,7 @@ pytestmark = [pytest.mark.xdist_group("spark-iceberg-delta"), pytest.mark.needs(
 NONE = "no consistent versions of"
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, together(ICEBERG, DELTA), spark__databricks__delta__snapshotPartitions="1")
+driver = shared_driver_fixture(together(ICEBERG, DELTA), spark__databricks__delta__snapshotPartitions="1")
 
 
 @pytest.fixture(params=["iceberg", "delta"])

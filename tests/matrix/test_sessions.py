@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from headwater.events import AlterTable, Committed, CreateTable, DropTable, Event, Gap, JobLineage
 from tests.kit.formats.iceberg_truth import metadata_at
-from tests.kit.spark.driver import HOST, ICEBERG, Driver, driver_with, edges, of, the
+from tests.kit.spark.driver import HOST, ICEBERG, Driver, driver_fixture, edges, of, the
 
 pytestmark = [pytest.mark.needs("iceberg"), pytest.mark.sample(1, keep=("test_one_name_of_two_catalogs",))]
 
@@ -18,10 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, ICEBERG, spark__headwater__capture__sql="true") as driver:
-        yield driver
+driver = driver_fixture(ICEBERG, spark__headwater__capture__sql="true")
 
 
 def session(driver: Driver, warehouse: str, **options: str) -> SparkSession:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from headwater.events import AlterTable, Committed, CreateTable, CreateView, Gap, StatementFailed, TableName
 from headwater.events.changes import RecommentColumn
-from tests.kit.spark.driver import PLAIN, Driver, driver_with, edges, of, the
+from tests.kit.spark.driver import PLAIN, Driver, driver_fixture, edges, of, the
 
 pytestmark = [pytest.mark.spark4, pytest.mark.smoke]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, PLAIN, spark__sql__scripting__enabled="true") as driver:
-        yield driver
+driver = driver_fixture(PLAIN, spark__sql__scripting__enabled="true")
 
 
 @pytest.fixture(scope="module")

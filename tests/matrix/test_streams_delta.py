@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from functools import partial
-from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +19,7 @@ from headwater.events import Committed, CreateTable, Gap, JobStarted, JobStatusC
 from headwater.events.jobs import CommitKind, JobStatus, OverwriteScope, RangeStart, ReadMode, StartReason
 from headwater.versions import NoAlignmentError, align, check
 from tests.kit.formats.delta_racer import QUICK
-from tests.kit.spark.driver import DELTA, Driver, edges, of, shared_driver, the
+from tests.kit.spark.driver import DELTA, Driver, edges, of, shared_driver_fixture, the
 from tests.kit.spark.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, running, statuses, stored
 
 pytestmark = [pytest.mark.xdist_group("spark-delta"), pytest.mark.sample(3), pytest.mark.needs("delta")]
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
 CHEAP: Final = {"spark__databricks__delta__snapshotPartitions": "2", "spark__sql__shuffle__partitions": "2"}
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, DELTA, **QUICK)
+driver = shared_driver_fixture(DELTA, **QUICK)
 
 
 @pytest.fixture

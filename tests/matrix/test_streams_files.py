@@ -15,7 +15,7 @@ from pyspark import InheritableThread
 from headwater.events import AlterTable, Committed, CreateTable, Format, Gap, JobLineage, JobStarted
 from headwater.events.health import GapReason
 from headwater.events.jobs import CommitKind, JobStatus, ReadMode, StartReason
-from tests.kit.spark.driver import PLAIN, Driver, edges, of, shared_driver, the
+from tests.kit.spark.driver import PLAIN, Driver, edges, of, shared_driver_fixture, the
 from tests.kit.spark.streams import Case, barriers, commits, query_id, run, run_fed, run_so_far, running, statuses
 from tests.kit.waiting import PATIENCE
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PLAIN)
+driver = shared_driver_fixture(PLAIN)
 
 
 @pytest.fixture

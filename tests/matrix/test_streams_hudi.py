@@ -10,7 +10,7 @@ import pytest
 
 from headwater.events import Gap
 from headwater.events.jobs import ReadMode
-from tests.kit.formats.hudi_place import hudi_driver, timeline_of
+from tests.kit.formats.hudi_place import hudi_driver_fixture, timeline_of
 from tests.kit.spark.driver import Driver, edges, of
 from tests.kit.spark.streams import Case, Start, barriers, commits, run_fed
 
@@ -22,10 +22,7 @@ _WRITTEN = {
 }
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Driver, None, None]:
-    with hudi_driver(java_home, tmp_path_factory.mktemp("hudi")) as driver:
-        yield driver
+driver = hudi_driver_fixture
 
 
 @pytest.fixture

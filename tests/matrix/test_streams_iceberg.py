@@ -5,9 +5,8 @@ Truth: the tables' own metadata, in which Iceberg names query and micro-batch of
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from headwater.events import Committed, Gap, JobStarted
 from headwater.events.jobs import JobStatus, RangeStart, ReadMode, StartReason
 from headwater.versions import align, check
-from tests.kit.spark.driver import ICEBERG, Driver, driver_with, edges, of, the
+from tests.kit.spark.driver import ICEBERG, Driver, driver_fixture, edges, of, the
 from tests.kit.spark.streams import Case, Start, barriers, commits, query_id, ranges, run_fed, statuses, stored
 
 pytestmark = pytest.mark.needs("iceberg")
@@ -26,11 +25,10 @@ _EPOCH: Final = "spark.sql.streaming.epochId"
 _QUERY: Final = "spark.sql.streaming.queryId"
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Iterator[Driver]:
-    conf = {"spark__sql__catalog__ice__cache-enabled": "false"}  # a query has a session of its own, and so has the case
-    with driver_with(java_home, ICEBERG, spark__sql__shuffle__partitions="2", **conf) as driver:
-        yield driver
+# A query has a session of its own, and so has the case: no cache of one may hide what the other commits.
+driver = driver_fixture(
+    ICEBERG, spark__sql__shuffle__partitions="2", **{"spark__sql__catalog__ice__cache-enabled": "false"}
+)
 
 
 @pytest.fixture

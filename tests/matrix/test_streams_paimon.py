@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from headwater.events import Gap, JobStarted
 from headwater.events.jobs import JobStatus, ReadMode, StartReason
-from tests.kit.spark.driver import PAIMON, Driver, edges, of, shared_driver, the
+from tests.kit.spark.driver import PAIMON, Driver, edges, of, shared_driver_fixture, the
 from tests.kit.spark.streams import Case, Start, barriers, commits, ranges, run_fed, statuses
 
 if TYPE_CHECKING:
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon")]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Driver:
-    return shared_driver(java_home, PAIMON)
+driver = shared_driver_fixture(PAIMON)
 
 
 @pytest.fixture

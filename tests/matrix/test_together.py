@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from pathlib import Path
-
 import pytest
 
 from headwater.events import Committed, Gap, TableName
 from tests.kit.formats.iceberg_truth import metadata_at
-from tests.kit.spark.driver import DELTA, ICEBERG, Driver, driver_with, edges, of, the, together
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, driver_fixture, edges, of, the, together
 
 pytestmark = [pytest.mark.sample(2), pytest.mark.needs("delta", "iceberg"), pytest.mark.long]
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path) -> Generator[Driver, None, None]:
-    with driver_with(java_home, together(ICEBERG, DELTA)) as driver:
-        yield driver
+driver = driver_fixture(together(ICEBERG, DELTA))
 
 
 @pytest.fixture(scope="module")

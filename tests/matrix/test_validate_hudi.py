@@ -5,7 +5,6 @@ What a table held is known by hand, and when its instants were completed is in i
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from headwater.versions.validation.results import (
     rows_of_result,
     state_at,
 )
-from tests.kit.formats.hudi_place import Place, hudi_driver
+from tests.kit.formats.hudi_place import Place, hudi_driver_fixture
 from tests.kit.spark.driver import Driver
 
 pytestmark = [pytest.mark.needs("hudi"), pytest.mark.long]
@@ -34,10 +33,7 @@ UPSERT = (
 )
 
 
-@pytest.fixture(scope="module")
-def driver(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Driver, None, None]:
-    with hudi_driver(java_home, tmp_path_factory.mktemp("hudi")) as driver:
-        yield driver
+driver = hudi_driver_fixture
 
 
 @pytest.fixture

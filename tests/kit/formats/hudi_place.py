@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import fastavro
+import pytest
 
 from headwater.events import DatasetId, Event
 from tests.kit.spark.driver import HOST, HUDI, Driver, driver_with
@@ -162,6 +163,13 @@ def hudi_driver(java_home: Path, directory: Path, **conf: str) -> Generator[Driv
         os.environ.pop("HUDI_CONF_DIR")
         if before is not None:
             os.environ["HUDI_CONF_DIR"] = before
+
+
+@pytest.fixture(scope="module", name="driver")
+def hudi_driver_fixture(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Driver]:
+    """For a module: `driver = hudi_driver_fixture`."""
+    with hudi_driver(java_home, tmp_path_factory.mktemp("hudi")) as driver:
+        yield driver
 
 
 def make_templates(driver: Driver) -> Path:

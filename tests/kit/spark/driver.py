@@ -1,8 +1,6 @@
 """A driver whose statements are captured: what is captured of each comes back as events.
 
-    @pytest.fixture(scope="module")
-    def driver(java_home):
-        with driver_with(java_home, ICEBERG) as driver: yield driver
+    driver = driver_fixture(ICEBERG)
 
     def test_append(driver):
         db = driver.database()                      # a database (in each catalog) of this case's own
@@ -10,8 +8,8 @@
         events = driver.events_of(f"INSERT INTO ice.{db}.t VALUES (1)")
         committed = the(Committed, events)
 
-One JVM per process can be alive: a module has one driver, or modules of one `xdist_group` share one (`shared_driver`).
-Truth never comes from here.
+One JVM per process can be alive: a module has one driver, or modules of one `xdist_group` share one
+(`shared_driver_fixture`). Truth never comes from here.
 """
 
 from __future__ import annotations
@@ -236,6 +234,28 @@ def shared_driver(java_home: Path, extensions: Extensions, **conf: str) -> Drive
 
 
 _shared: dict[object, Driver] = {}
+
+
+def driver_fixture(extensions: Extensions, *statements: str, **conf: str) -> Any:
+    """The fixture `driver` of a module: a driver of its own, in which these statements were run."""
+
+    @pytest.fixture(scope="module", name="driver")
+    def driver(java_home: Path) -> Generator[Driver]:
+        with driver_with(java_home, extensions, **conf) as own:
+            own.run(*statements)
+            yield own
+
+    return driver
+
+
+def shared_driver_fixture(extensions: Extensions, **conf: str) -> Any:
+    """The fixture `driver` of a module: one that it shares with others of its group."""
+
+    @pytest.fixture(scope="module", name="driver")
+    def driver(java_home: Path) -> Driver:
+        return shared_driver(java_home, extensions, **conf)
+
+    return driver
 
 
 @contextmanager

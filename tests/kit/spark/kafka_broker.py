@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
+
+from headwater.local import Service
+from tests.kit.spark.driver import KAFKA, Driver, driver_with
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,3 +65,17 @@ class Broker:
 
     def write(self, frame: DataFrame, **options: str) -> None:
         frame.write.format("kafka").options(**{"kafka.bootstrap.servers": self.servers, **options}).save()
+
+
+@pytest.fixture(scope="module", name="broker")
+def broker_fixture(kafka: Service) -> Broker:
+    """For a module: `broker = broker_fixture`."""
+    return Broker(kafka.address)
+
+
+@pytest.fixture(scope="module", name="driver")
+def kafka_driver_fixture(java_home: Path, broker: Broker) -> Generator[Driver]:
+    """For a module: `driver = kafka_driver_fixture`. The broker has two addresses and one name."""
+    names = f"{broker.servers},{broker.otherwise}"
+    with driver_with(java_home, KAFKA, spark__headwater__namespaces__events=names) as driver:
+        yield driver
