@@ -18,12 +18,12 @@ from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater import local
 from headwater.events.avro.raw_reader import kind_of
 from tests.benchmarks.harness import Aims
 from tests.kit.events.many import encoded_events
+from tests.kit.topics import create_topic
 
 EVENTS = 600_000
 ROUNDS = 3
@@ -71,9 +71,7 @@ def bare_copy(address: str, topic: str, directory: Path) -> None:
 def fill(address: str, topic: str, count: int) -> int:
     """Fill a topic with events as drivers send them, with keys and headers. Return the bytes of the events."""
     settings: dict[str, Any] = {"bootstrap.servers": address}
-    new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin = AdminClient(settings)  # it has to live until the answer is there
-    admin.create_topics([new])[topic].result()
+    create_topic(address, topic, PARTITIONS)
     client, size = Producer({**settings, "compression.type": "zstd", "linger.ms": 20}), 0
     for number, data in enumerate(encoded_events(count)):
         kind = str(kind_of(data))

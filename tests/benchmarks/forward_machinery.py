@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.cli.bus import ConsumerBus
 from headwater.consumers.tuning import tune_garbage_collection
@@ -30,6 +29,7 @@ from headwater.forwarders.process import HostedForwarder
 from headwater.local import KafkaServer
 from tests.benchmarks.harness import Aims
 from tests.kit.forwarders.stage import commit
+from tests.kit.topics import new_topic
 
 AIM = 0.5
 ROUNDS = 5
@@ -38,9 +38,7 @@ _AT_ONCE = 1_000
 
 def fill(server: KafkaServer, count: int) -> str:
     """Return a new topic with so many events of a hundred jobs."""
-    topic = f"forward-{uuid.uuid4()}"
-    admin = AdminClient(server.client_config())
-    admin.create_topics([NewTopic(topic, 4, 1)])[topic].result()
+    topic = new_topic(server.address, "forward", 4, {})
     producer = Producer(
         {
             **server.client_config(),

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import Engine, create_engine
 
 from headwater import local
@@ -23,6 +22,7 @@ from tests.kit import seeds
 from tests.kit.events.mutations import messages
 from tests.kit.faults.measured import run_measured
 from tests.kit.faults.mutant_runs import Checking, Placed, fill_log, fill_topic, in_log, on_topic
+from tests.kit.topics import create_topic
 
 MOST_MEMORY = 450 << 20
 MOST_GROWTH = 32 << 20
@@ -62,9 +62,7 @@ def into_sqlite(log: Path, store: Path) -> None:
 def topic(log: Path) -> Generator[local.Service]:
     with local.kafka() as kafka:
         config: dict[str, Any] = {"bootstrap.servers": kafka.address}
-        new = NewTopic(TOPIC, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
-        admin = AdminClient(config)
-        admin.create_topics([new])[TOPIC].result()
+        create_topic(kafka.address, TOPIC, PARTITIONS)
         fill_topic(config, TOPIC, PARTITIONS, (each.data for each in in_log(log)))
         yield kafka
 

@@ -23,7 +23,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from confluent_kafka import KafkaError, Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from typing_extensions import Self
 
 from headwater import local
@@ -37,6 +36,7 @@ from headwater.listeners.bus.spool import Spool
 from headwater.publishers.kafka import KafkaConfig
 from headwater.spi import Application
 from headwater.testing.examples import COMMITTED
+from tests.kit.topics import create_topic
 
 EVENTS = 100_000
 ROUNDS = 3
@@ -190,10 +190,7 @@ def main() -> None:
 
 
 def _make(address: str, topic: str) -> None:
-    config = KafkaConfig(bootstrap_servers=address)
-    new = NewTopic(topic, PARTITIONS, 1, config=config.topic_settings())
-    client = AdminClient({"bootstrap.servers": address})
-    client.create_topics([new])[topic].result()
+    create_topic(address, topic, PARTITIONS, KafkaConfig(bootstrap_servers=address).topic_settings())
 
 
 def _warm(address: str, records: list[JournalEntry]) -> None:

@@ -15,7 +15,6 @@ from random import Random
 from typing import Any
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import create_engine
 
 from headwater import local
@@ -25,6 +24,7 @@ from tests.benchmarks.harness import Aims, fsync_words
 from tests.kit.events.many import encoded_events
 from tests.kit.faults.measured import run_measured
 from tests.kit.stores import own_database
+from tests.kit.topics import create_topic
 
 EVENTS = 1_000_000
 BLOCK = 1_000
@@ -55,9 +55,7 @@ def shuffled(count: int, random: Random) -> Iterator[Placed]:
 def fill(address: str, topic: str, partitions: int, messages: Iterable[Placed]) -> int:
     """How many there were."""
     config: dict[str, Any] = {"bootstrap.servers": address}
-    new = NewTopic(topic, partitions, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin = AdminClient(config)
-    admin.create_topics([new])[topic].result()
+    create_topic(address, topic, partitions)
     packed = {"compression.type": "zstd", "linger.ms": 20, "queue.buffering.max.messages": 200_000}
     client, count = Producer({**config, "enable.idempotence": True, **packed}), 0
     for partition, data in messages:

@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 from argparse import ArgumentParser, Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -25,7 +24,6 @@ from itertools import islice
 from typing import Any, Final
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import create_engine, make_url
 
 from headwater import local
@@ -33,6 +31,7 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.store import open_store
 from tests.benchmarks.harness import Aims, fsync_words
 from tests.kit.events.many import encoded_events
+from tests.kit.topics import new_topic
 from tests.kit.waiting import until
 
 EVENTS: Final = 1_000_000
@@ -73,13 +72,6 @@ class Load:
     def _run(self, tenth: int) -> None:
         while not self._stop.wait(0.1):
             self.add(tenth)
-
-
-def create_topic(address: str) -> str:
-    topic, admin = f"replay-{uuid.uuid4()}", AdminClient({"bootstrap.servers": address})
-    new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin.create_topics([new])[topic].result()
-    return topic
 
 
 def create_database(address: str, name: str) -> str:
@@ -151,7 +143,7 @@ def main() -> int:
     given = parser.parse_args()
     with local.kafka() as kafka, local.postgres(durable=False) as postgres:
         print(fsync_words(postgres.address))
-        topic = create_topic(kafka.address)
+        topic = new_topic(kafka.address, "replay", PARTITIONS)
         bus, url = f"kafka://{kafka.address}/{topic}", create_database(postgres.address, "live")
         load = Load(kafka.address, topic)
         load.add(given.events)

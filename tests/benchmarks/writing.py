@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater import local
 from headwater.consumers.sources import BusRecord, SourceBatch
@@ -37,6 +36,7 @@ from headwater.lineage.store import Store, open_store
 from tests.benchmarks.harness import fsync_words
 from tests.benchmarks.store_merge import Bare, emptied
 from tests.kit.events.mixture import events
+from tests.kit.topics import create_topic
 
 EVENTS = 200_000
 AT_ONCE = 10_000
@@ -50,9 +50,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def produce(address: str, topic: str, data: list[bytes], keys: Sequence[bytes] = ()) -> None:
-    admin = AdminClient({"bootstrap.servers": address})
-    new = NewTopic(topic, PARTITIONS, 1, config={"message.timestamp.type": "LogAppendTime"})
-    admin.create_topics([new])[topic].result()
+    create_topic(address, topic, PARTITIONS)
     client = Producer({"bootstrap.servers": address, "enable.idempotence": True, "queue.buffering.max.messages": 10**6})
     for number, each in enumerate(data):
         client.produce(topic, each, keys[number] if keys else None, partition=number % PARTITIONS)

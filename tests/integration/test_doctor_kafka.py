@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from headwater.cli import doctor, main
 from headwater.cli.exits import Exit
@@ -29,6 +29,7 @@ from headwater.publishers.kafka import network
 from tests.kit.kafka.secured import new_authority
 from tests.kit.ports import refusing_port
 from tests.kit.secured_broker import SecuredBroker, secured_broker
+from tests.kit.topics import APPEND_TIME, create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.sample(5)]
 SECONDS = 60.0
@@ -84,8 +85,7 @@ def of(findings: list[Found], step: str) -> Found:
 
 
 def new_topic(client: AdminClient, name: str, partitions: int = 6, **settings: str) -> None:
-    config = {"message.timestamp.type": "LogAppendTime", **{k.replace("_", "."): v for k, v in settings.items()}}
-    client.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(SECONDS)
+    create_topic(client, name, partitions, {**APPEND_TIME, **{k.replace("_", "."): v for k, v in settings.items()}})
 
 
 def contents(address: str, topic: str, partitions: int = 6) -> list[tuple[str, bytes]]:
@@ -171,22 +171,14 @@ def test_what_is_doubtful_in_a_topic_is_mended_by_the_commands_that_are_reported
     kafka: Service, topic: str, examine: Examine
 ) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.address})
-    admin.create_topics(
-        [
-            NewTopic(
-                topic,
-                6,
-                1,
-                config={
-                    "cleanup.policy": "compact",
-                    "retention.ms": "3600000",
-                    "retention.bytes": "1000000",
-                    "max.message.bytes": "20000",
-                    "unclean.leader.election.enable": "true",
-                },
-            )
-        ]
-    )[topic].result(SECONDS)
+    doubtful = {
+        "cleanup.policy": "compact",
+        "retention.ms": "3600000",
+        "retention.bytes": "1000000",
+        "max.message.bytes": "20000",
+        "unclean.leader.election.enable": "true",
+    }
+    create_topic(admin, topic, 6, doubtful)
     code, findings = examine(kafka.address, topic=topic)
     assert code == Exit.FAILED
     doubts = [each for each in findings if each["step"] == "settings"]

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import pytest
 from confluent_kafka import Message
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.events.avro import Codec
@@ -25,7 +25,7 @@ from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch
 from headwater.testing.memory import MemoryContext
 from tests.kit.registry_server import schema_registry
-from tests.kit.topics import messages_of
+from tests.kit.topics import APPEND_TIME, create_topic, messages_of
 from tests.kit.waiting import attempts, until
 
 pytestmark = pytest.mark.kafka
@@ -165,9 +165,7 @@ def test_a_topic_that_cannot_be_made_is_reported_with_the_reason(
 def test_a_topic_that_loses_events_is_warned_of(
     broker: KafkaServer, executor: Executor, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    new = NewTopic(topic, 1, 1, config={"cleanup.policy": "compact"})
-    client = AdminClient({"bootstrap.servers": broker.address})
-    client.create_topics([new])[topic].result()
+    create_topic(broker.address, topic, settings={"cleanup.policy": "compact"})
     listener, _ = listener_on(broker, topic, executor)
     with caplog.at_level("WARNING"):
         hand(listener, batch(EXAMPLES[:1]))
@@ -184,9 +182,7 @@ def test_what_was_acknowledged_beside_a_failure_is_no_answer_yet(
     records most are still to be taken when the broker refuses one: why it did is reported all the same."""
     listener, _ = listener_on(broker, topic, executor)
     known, (small,) = batch(EXAMPLES[:1]), batch(EXAMPLES[:1], first=20).records
-    client = AdminClient({"bootstrap.servers": broker.address})
-    new = NewTopic(topic, 1, 1, config={"max.message.bytes": "6000", "message.timestamp.type": "LogAppendTime"})
-    client.create_topics([new])[topic].result()
+    create_topic(broker.address, topic, settings={"max.message.bytes": "6000", **APPEND_TIME})
     hand(listener, known)
 
     def at(position: int, data: bytes) -> EventRecord:

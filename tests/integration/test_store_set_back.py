@@ -8,10 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 from sqlalchemy import URL
 
 from headwater.consumers.sources import local_log
@@ -27,6 +26,7 @@ from headwater.local import KafkaServer
 from tests.kit.events.written import PATIENCE, digest_by_law, digest_in, on_topic, produced
 from tests.kit.lineage.backups import back_up
 from tests.kit.stores import DATABASES, database_on
+from tests.kit.topics import new_topic
 from tests.kit.waiting import until
 from tests.kit.writers.coordinated import Hook, nothing, options_of, stand_ins
 from tests.kit.writers.set_back import EVENTS, GROUP, append, law, plain, running, stored, write_all
@@ -178,9 +178,7 @@ def test_a_command_reads_a_topic_again(
     kafka: KafkaServer, url: URL, store: Store, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
     """What the command puts together, and the way of Kafka: its client has to go back, and so has the group."""
-    topic = f"set-back-{uuid4()}"
-    client = AdminClient(kafka.client_config())
-    client.create_topics([NewTopic(topic, 3, 1)])[topic].result()
+    topic = new_topic(kafka.address, "set-back", 3, {})
     produced(kafka, topic, EVENTS[:100])
     bus, into = f"kafka://{kafka.address}/{topic}", url.render_as_string(hide_password=False)
     command = [sys.executable, "-m", "headwater.cli", "writer", "run", "--bus", bus, "--store", into, "--group", topic]

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from headwater.consumers.sources import OffsetGap, SourceBatch
 from headwater.consumers.sources import kafka as source_module
@@ -286,9 +286,7 @@ def test_a_partition_that_is_added_is_read_from_its_beginning(
 
 def test_a_broker_that_is_gone_is_reported_until_it_is_back(tmp_path: Path) -> None:
     with KafkaServer(directory=tmp_path) as broker:
-        admin = AdminClient(broker.client_config())
-        new = NewTopic("events", 2, 1)
-        admin.create_topics([new])["events"].result()
+        create_topic(broker.address, "events", 2, {})
         reading = Reading(broker, "events")
 
         def away() -> str | None:
@@ -309,8 +307,7 @@ def test_a_broker_that_is_gone_is_reported_until_it_is_back(tmp_path: Path) -> N
 def test_who_ends_while_no_broker_answers_ends_soon(tmp_path: Path, protocol: str) -> None:
     """The client alone would wait until its session ends: for the coordinator, to which it wants to commit."""
     with KafkaServer(directory=tmp_path) as broker:
-        admin = AdminClient(broker.client_config())
-        admin.create_topics([NewTopic("events", 2, 1)])["events"].result()
+        create_topic(broker.address, "events", 2, {})
         produced(broker, "events", 0, 3)
         reading = Reading(broker, "events", settings={"group.protocol": protocol}, is_offset_kafkas=True)
         reading.until(lambda: len(reading.records) == 3)

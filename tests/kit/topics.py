@@ -21,10 +21,14 @@ def new_topic(servers: str, prefix: str, partitions: int = 1, settings: Mapping[
     return create_topic(servers, f"{prefix}-{uuid4()}", partitions, settings)
 
 
-def create_topic(servers: str, name: str, partitions: int = 1, settings: Mapping[str, str] = APPEND_TIME) -> str:
+def create_topic(
+    servers: str | AdminClient, name: str, partitions: int = 1, settings: Mapping[str, str] = APPEND_TIME
+) -> str:
     """Create a topic of this name, and return the name."""
-    admin = AdminClient({"bootstrap.servers": servers})  # it has to live until the answer is there
-    admin.create_topics([NewTopic(name, partitions, 1, config=dict(settings))])[name].result()
+    # A client has to live until the answer is there.
+    admin = servers if isinstance(servers, AdminClient) else AdminClient({"bootstrap.servers": servers})
+    new = NewTopic(name, partitions, 1, config=dict(settings))
+    admin.create_topics([new], request_timeout=PATIENCE)[name].result(PATIENCE)
     return name
 
 

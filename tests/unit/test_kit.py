@@ -64,6 +64,13 @@ def test_what_is_not_a_test_stands_in_the_kit() -> None:
     assert not loose
 
 
+def test_topics_are_created_in_one_place() -> None:
+    """Who forgets that the client has to live until the answer is there gets a test that fails now and then."""
+    own = ("kit/topics.py", "unit/test_kit.py")
+    others = [path for path in FILES if path.relative_to(TESTS).as_posix() not in own]
+    assert not [str(path) for path in others if ".create_topics(" in path.read_text(encoding="utf-8")]
+
+
 @pytest.mark.parametrize(
     ("path", "source", "allowed"),
     [

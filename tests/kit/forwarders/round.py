@@ -10,7 +10,6 @@ import json
 import random
 import threading
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.events import Event
 from headwater.events.avro import Codec
@@ -34,6 +32,7 @@ from tests.kit.forwarders.datahub_server import Answer, DataHubServer, datahub_s
 from tests.kit.forwarders.http_target import Fault, http_target
 from tests.kit.forwarders.process import RECORDER, Arrival, ForwardProcess
 from tests.kit.forwarders.stage import commit
+from tests.kit.topics import new_topic
 from tests.kit.waiting import attempts
 
 JOBS: Final = 10
@@ -294,9 +293,7 @@ def log_bus(folder: Path) -> tuple[str, Append]:
 
 def kafka_bus(server: KafkaServer) -> tuple[str, Append]:
     """A topic of three partitions, and what appends to it."""
-    topic = f"forward-rounds-{uuid.uuid4()}"
-    admin = AdminClient(server.client_config())
-    admin.create_topics([NewTopic(topic, 3, 1)])[topic].result()
+    topic = new_topic(server.address, "forward-rounds", 3, {})
     producer = Producer({**server.client_config(), "enable.idempotence": True})
 
     def append(events: Sequence[Event]) -> None:

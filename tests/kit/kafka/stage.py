@@ -20,7 +20,6 @@ from confluent_kafka.admin import (
     ConfigEntry,
     ConfigResource,
     NewPartitions,
-    NewTopic,
     ResourceType,
 )
 
@@ -28,6 +27,7 @@ from headwater.local import KafkaServer
 from headwater.local.java import java
 from headwater.local.kafka import kafka_libraries
 from tests.kit.faults.tcp_proxy import CLEAR, Proxy
+from tests.kit.topics import create_topic
 from tests.kit.waiting import until
 
 PATIENCE = 60.0
@@ -69,9 +69,7 @@ class Stage:
     def create(self, topic: str, *, partitions: int = 3, **settings: str) -> None:
         """Create a topic; dots are written as underscores."""
         config = {key.replace("_", "."): value for key, value in settings.items()}
-        admin = self.admin()  # it has to live until the answer is there
-        asked = admin.create_topics([NewTopic(topic, partitions, 1, config=config)], request_timeout=PATIENCE)
-        asked[topic].result(PATIENCE)
+        create_topic(self.admin(), topic, partitions, config)
 
     def fill(self, topic: str, partitions: int, count: int) -> None:
         """So many messages of somebody else in each partition."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions, NewTopic
+from confluent_kafka.cimpl import NewPartitions
 
 from headwater.local import Service
 from tests.kit.spark.driver import KAFKA, Driver, driver_with
+from tests.kit.topics import create_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,8 +35,7 @@ class Broker:
 
     def topic(self, name: str, *partitions: Sequence[int]) -> str:
         """A topic with records at these times in each of its partitions."""
-        for made in self._admin.create_topics([NewTopic(name, len(partitions), 1)]).values():
-            made.result()
+        create_topic(self._admin, name, len(partitions), {})
         for partition, times in enumerate(partitions):
             for n, at in enumerate(times):
                 self._producer.produce(name, f"{partition}-{n}".encode(), partition=partition, timestamp=NOW + at)
