@@ -170,6 +170,77 @@ def test_what_an_rdd_was_made_from(driver: Driver, name: str) -> None:
     )
 
 
+ORDERS, CUSTOMERS = ("text/orders.csv", 2, 8), ("text/customers.csv", 1, 4)
+BOTH = ("text", 3, 12)
+RDD_COUNTS: dict[str, tuple[Callable[[Any, Landing], Any], list[tuple[str, int | None, int | None]]]] = {
+    "a directory": (lambda s, p: s.textFile(p.path("text"), 5), [BOTH]),
+    "the new API": (lambda s, p: s.newAPIHadoopFile(p.path("text"), TEXT_INPUT, *WRITABLES), [BOTH]),
+    "another format, of which a record is a file": (
+        lambda s, p: s.wholeTextFiles(p.path("text")),
+        [("text", None, 12)],
+    ),
+    "through a shuffle, and fewer partitions": (
+        lambda s, p: s.textFile(p.path("text")).coalesce(1).map(lambda line: (line, 1)).groupByKey(),
+        [BOTH],
+    ),
+    "rows of the driver beside it": (
+        lambda s, p: s.textFile(p.path("text")).union(s.parallelize(["4,d"])).map(split),
+        [BOTH, ("RDD", None, None)],
+    ),
+    "a stage for each": (
+        lambda s, p: grouped(s, p.path("text/orders.csv")).union(grouped(s, p.path("text/customers.csv"))),
+        [CUSTOMERS, ORDERS],
+    ),
+    "two in one stage": (
+        lambda s, p: s.textFile(p.path("text/orders.csv")).union(s.textFile(p.path("text/customers.csv"))),
+        [("text/customers.csv", None, None), ("text/orders.csv", None, None)],
+    ),
+    "one, for each row of another": (
+        lambda s, p: s.parallelize([1, 2]).cartesian(s.textFile(p.path("text"))),
+        [("text", None, None), ("RDD", None, None)],
+    ),
+    "a cache": (lambda s, p: s.textFile(p.path("text")).map(split).cache(), [("text", None, None)]),
+    "itself": (lambda s, p: with_itself(s.textFile(p.path("text")).map(split)), [("text", None, None)]),
+    "what was read twice": (
+        lambda s, p: grouped(s, p.path("text")).union(grouped(s, p.path("text"))),
+        [("text", None, None)],
+    ),
+}
+
+
+def grouped(context: Any, path: str) -> Any:
+    return context.textFile(path).map(split).groupByKey()
+
+
+def with_itself(rdd: Any) -> Any:
+    return rdd.union(rdd)
+
+
+@pytest.mark.sample(5, keep=("a directory", "a stage for each", "two in one stage", "one, for each row of another"))
+@pytest.mark.parametrize("name", RDD_COUNTS)
+def test_how_much_was_read_of_files(driver: Driver, name: str) -> None:
+    """By hand: the rows and bytes of each input, or none where Spark's counts aren't those of one input, read once."""
+    landing = Landing(driver)
+    make, expected = RDD_COUNTS[name]
+    rdd = make(driver.spark.sparkContext, landing)
+
+    committed = the(Committed, driver.events_of(lambda _: rdd.map(str).saveAsTextFile(landing.path("saved"))))
+
+    found = zip(landing.named(committed.inputs), committed.inputs, strict=True)
+    assert sorted((name, each.rows, each.bytes) for name, each in found) == sorted(expected)
+
+
+def test_what_another_job_has_shuffled_is_not_counted_again(driver: Driver) -> None:
+    """The stage that read the files is skipped."""
+    landing = Landing(driver)
+    rdd = driver.spark.sparkContext.textFile(landing.path("text")).map(lambda line: (line, 1)).groupByKey()
+
+    first = the(Committed, driver.events_of(lambda _: rdd.saveAsTextFile(landing.path("one"))))
+    second = the(Committed, driver.events_of(lambda _: rdd.saveAsTextFile(landing.path("other"))))
+
+    assert [(each.rows, each.bytes) for each in (*first.inputs, *second.inputs)] == [(3, 12), (None, None)]
+
+
 def test_a_scan_of_a_table_that_has_a_log_stays_opaque(driver: Driver) -> None:
     """Which version of it was read isn't to be seen in the files: what has no version isn't that table."""
     landing = Landing(driver)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from headwater.events.redaction import mask_message
@@ -172,6 +172,11 @@ class OutsideCommitRecord(Record):
     fact: FormatFact
 
 
+class InputCounts(NamedTuple):
+    rows: int | None
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RddJobRecord(Record):
     """A job that gave the rows of an RDD away."""
@@ -189,6 +194,8 @@ class RddJobRecord(Record):
     """What the RDD was made from, as far as that shows."""
     is_whole: bool = False
     """There are no other sources."""
+    counts: Mapping[str, InputCounts] = field(default_factory=dict)
+    """By a source's path: how much was read of it, where that is certain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,6 +397,7 @@ def _outside_statement(fields: Mapping[str, Any], origin: Mapping[str, Any]) -> 
         rows=fact.get("rows"),
         sources=FilePaths.parse(sources),
         is_whole=sources.get("isWhole", False),
+        counts={each["path"]: InputCounts(each.get("rows"), each["bytes"]) for each in sources.get("counts", ())},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -88,9 +88,11 @@ class OutsideStatementTranslator:
 
     def _inputs(self, record: RddJobRecord) -> tuple[Input, ...]:
         """The files that the RDD was made from and, where there may be more, the RDD as an opaque input."""
-        datasets = dict.fromkeys(self._dataset(path) for path in record.sources.directories)
-        known = tuple(Input(dataset=each, mode=ReadMode.STATE) for each in datasets if each is not None)
-        return known if record.is_whole and len(known) == len(datasets) else (*known, _RDD_INPUT)
+        paths: dict[DatasetId | None, list[str]] = {}
+        for path in record.sources.directories:
+            paths.setdefault(self._dataset(path), []).append(path)
+        known = tuple(_read_files(each, of, record) for each, of in paths.items() if each is not None)
+        return known if record.is_whole and len(known) == len(paths) else (*known, _RDD_INPUT)
 
     def _dataset(self, path: str) -> DatasetId | None:
         try:
@@ -114,3 +116,9 @@ class OutsideStatementTranslator:
         if len(self._reported) > _MAX_REMEMBERED:
             self._reported.popitem(last=False)
         return True
+
+
+def _read_files(dataset: DatasetId, paths: Sequence[str], record: RddJobRecord) -> Input:
+    counts = record.counts.get(paths[0]) if len(paths) == 1 else None
+    rows, size = counts or (None, None)
+    return Input(dataset=dataset, mode=ReadMode.STATE, rows=rows, bytes=size)

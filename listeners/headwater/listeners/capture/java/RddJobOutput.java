@@ -2,7 +2,10 @@ package headwater.capture;
 
 import java.lang.reflect.Field;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
@@ -29,6 +32,9 @@ final class RddJobOutput implements DeferredFact {
     private Stage stage;
     private Long rows;
     private final RddSources sources;
+    private RddInputCounts reads;
+    private Map counts;
+    private final Set failedStages = new HashSet();
     private long ended;
     private boolean isCommitted;
 
@@ -41,13 +47,19 @@ final class RddJobOutput implements DeferredFact {
         this.stage = stage;
         this.configured = stage == null ? null : configured(stage);
         this.sources = stage == null ? null : RddSources.of(stage.rdd());
+        this.reads = stage == null ? null : RddInputCounts.of(stage);
     }
+
+    /** A task of this stage was tried in vain: Spark counts what it did, too. */
+    void failed(int stage) { failedStages.add(Integer.valueOf(stage)); }
 
     /** Whether there is something to tell: Hadoop's committer takes back what a job that failed has written. */
     boolean ended(long time, boolean isDone) {
         ended = time;
-        rows = stage == null ? null : rows(stage.latestInfo());
+        rows = stage == null || failedStages.contains(Integer.valueOf(stage.id())) ? null : rows(stage.latestInfo());
+        counts = reads == null ? null : reads.ended(started, failedStages, sources);
         stage = null;
+        reads = null;
         return isDone || !saves;
     }
 
@@ -106,12 +118,24 @@ final class RddJobOutput implements DeferredFact {
                 if (rows != null) json.entry("rows", rows);
                 json.key("sources").open();
                 sources.write(json);
+                writeCounts(json);
                 json.close();
             }
         } catch (Throwable e) {
             CaughtErrors.report("RddJobOutput.resolve", e);
         }
         return json.close().toString();
+    }
+
+    private void writeCounts(Json json) {
+        if (counts == null || counts.isEmpty()) return;
+        json.key("counts").openList();
+        for (Iterator i = counts.entrySet().iterator(); i.hasNext();) {
+            Map.Entry each = (Map.Entry) i.next();
+            Long[] of = (Long[]) each.getValue();
+            json.open().entry("path", (String) each.getKey()).entry("rows", of[0]).entry("bytes", of[1]).close();
+        }
+        json.closeList();
     }
 
     /** The rows that the stage wrote; null where it didn't get by with one attempt, and Spark counts each by itself. */

@@ -2,6 +2,7 @@ package headwater.capture;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -62,6 +63,10 @@ final class RddJobs {
 
     /** A thread keeps the number of the execution that it was born in, also when that is over. */
     private boolean isWithin(String execution) { return execution != null && !running.hasEnded(Long.parseLong(execution)); }
+
+    synchronized void failed(int stage) {
+        for (Iterator each = open.values().iterator(); each.hasNext();) ((RddJobOutput) each.next()).failed(stage);
+    }
 
     synchronized void ended(SparkListenerJobEnd end) {
         RddJobOutput job = open.isEmpty() ? null : (RddJobOutput) open.remove(Integer.valueOf(end.jobId()));

@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -39,6 +40,8 @@ final class RddSources {
     private final LinkedHashSet paths = new LinkedHashSet();
     /** By the directory of a scan: the file, or the directory itself where several files are in it. */
     private final Map scanned = new LinkedHashMap();
+    /** By the RDD: the paths that its files are called by. */
+    private final Map read = new IdentityHashMap();
     private Configuration configuration;
     private boolean isWhole = true;
 
@@ -67,6 +70,18 @@ final class RddSources {
         scanned.clear();
         FilePaths.write(paths, json);
         json.entry("isWhole", isWhole && !paths.isEmpty());
+    }
+
+    /** What an RDD's files are called by, where no other RDD's are; null where they have several names. */
+    String onlyPathOf(RDD rdd) {
+        Set own = (Set) read.get(rdd);
+        if (own == null || own.size() != 1) return null;
+        Object path = own.iterator().next();
+        for (Iterator each = read.entrySet().iterator(); each.hasNext();) {
+            Map.Entry other = (Map.Entry) each.next();
+            if (other.getKey() != rdd && ((Set) other.getValue()).contains(path)) return null;
+        }
+        return (String) path;
     }
 
     private void walk(RDD root) throws Exception {
@@ -111,13 +126,17 @@ final class RddSources {
             String text = StringUtils.unEscapeString(texts[i]);
             (FilePaths.isPattern(text) ? patterns : names).add(new Path(text));
         }
+        Set own = new LinkedHashSet();
         for (Iterator each = files.iterator(); each.hasNext();) {
             Path file = (Path) each.next();
             Path at = named(file, names, patterns.isEmpty());
             if (at == null) at = meant(file, patterns);
             if (at == null) isWhole = false;
-            else paths.add(at.toString());
+            own.add(at == null ? null : at.toString());
         }
+        read.put(rdd, own);
+        paths.addAll(own);
+        paths.remove(null);
     }
 
     /** The files that Hadoop splits; false where it read something else too. */

@@ -210,6 +210,14 @@ public final class SqlExecutionListener extends SparkListener {
         }
     }
 
+    public void onTaskEnd(org.apache.spark.scheduler.SparkListenerTaskEnd end) {
+        try {
+            if (!stopped && (end.taskInfo() == null || !end.taskInfo().successful())) jobs.failed(end.stageId());
+        } catch (Throwable e) {
+            CaughtErrors.report("SqlExecutionListener.onTaskEnd", e);
+        }
+    }
+
     public void onOtherEvent(SparkListenerEvent event) {
         if (stopped) return;
         try {
