@@ -142,7 +142,7 @@ def captured_anew(tables: Tables) -> tuple[Mapping[str, list[Event]], list[Gap]]
     """
     context: Any = tables.driver.spark.sparkContext
     properties = context._jvm.java.lang.System.getProperties()
-    for name in (jvm._LOADER_PROPERTY, jvm._LEFT_OUT_PROPERTY):
+    for name in ("headwater.capture.loader", "headwater.capture.state"):
         properties.remove(name)
 
     def capture() -> tuple[Mapping[str, list[Event]], list[Gap]]:

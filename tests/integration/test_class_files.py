@@ -1,42 +1,75 @@
-"""A second driver loads the class files that the first one compiled, and compiles nothing. Each has its own JVM."""
+"""A second driver has the archives that the first one compiled, and compiles nothing. Each has its own JVM."""
 
 from __future__ import annotations
 
+import json
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from headwater.jvm.archives import FACTS
+from headwater.jvm.loader import ClassOrigin, JavaError
+from headwater.listeners.capture import jvm
 from headwater.listeners.capture.jvm import JavaClasses
+from headwater.listeners.capture.self_test import SelfTest
 from tests.kit.spark.jvm import spark_classes
 
 pytestmark = pytest.mark.spark
 NAME = "SqlExecutionListener"
+BROKEN = "Broken"
+FORMATS = ("Iceberg", "Delta", "Paimon", "Hudi", "Kafka")
 
 
-def start(java_home: Path) -> tuple[set[str], int]:
-    """What a driver compiled of a class and of all that it needs, and what the class answers."""
+class Start(NamedTuple):
+    """What a driver's classes come from, what one of them answers, and what the self-test says of them."""
+
+    origin: ClassOrigin
+    version: int
+    degraded: tuple[str, ...]
+
+
+def start(java_home: Path) -> Start:
     with spark_classes(java_home) as gateway:
         context: Any = SimpleNamespace(_gateway=gateway, _jvm=gateway.jvm)
         java = JavaClasses(context)
         version = java.call(NAME, "recordVersion")
-        java.load("AnalysisFailure")
-        compiled = set(java.compiled())
-        java.keep_compiled()
-        return compiled, version
+        if java.state.origin is ClassOrigin.COMPILER:
+            with pytest.raises(JavaError, match=BROKEN):
+                java.load(BROKEN)
+            java.leave_out(BROKEN, "it is broken")
+        assert java.state.facts.left_out == {BROKEN: "it is broken"}
+        assert not java.has_source(BROKEN)
+        test = SelfTest(java, FORMATS)
+        degraded = test.finish("3.5.7")
+        assert test.missing is not None
+        java.keep(test.missing)
+        return Start(java.state.origin, version, tuple(map(str, degraded)))
 
 
-def test_class_files_are_used_and_damaged_ones_are_not(
+def test_archives_are_used_and_damaged_ones_are_not(
     java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With what was found out about them: which class can't be compiled, and what the self-test missed."""
     monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path))
-    first, version = start(java_home)
-    assert f"headwater/capture/{NAME}.class" in first
+    sources = jvm.read_sources()
+    sources[f"{BROKEN}.java"] = b"package headwater.capture; public final class Broken extends Nowhere { }"
+    monkeypatch.setattr(jvm, "read_sources", lambda: sources)
+    first = start(java_home)
+    assert first.origin is ClassOrigin.COMPILER
+    second = first._replace(origin=ClassOrigin.CACHE)
+    assert start(java_home) == second
 
-    assert start(java_home) == (set(), version)
-
-    (kept,) = (tmp_path / "class-files").iterdir()
-    (kept / "headwater/capture/Json.class").write_bytes(b"")
-    assert start(java_home) == (first, version)
-    assert start(java_home) == (set(), version)
+    kept = sorted((tmp_path / "class-files").iterdir())
+    assert len(kept) == 2  # of all formats, and of JDBC
+    archive = max(kept, key=lambda each: each.stat().st_size)
+    with zipfile.ZipFile(archive) as opened:
+        assert json.loads(opened.read(FACTS))["left_out"] == {BROKEN: "it is broken"}
+        assert f"headwater/capture/{NAME}.class" in opened.namelist()
+    content = bytearray(archive.read_bytes())
+    content[len(content) // 2] ^= 1
+    archive.write_bytes(content)
+    assert start(java_home) == first
+    assert start(java_home) == second

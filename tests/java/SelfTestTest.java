@@ -17,13 +17,13 @@ public final class SelfTestTest {
     }
 
     public void testAlternatives() throws Exception {
-        Tests.equal("", missing(ABSENT + "|" + OWNER + "\tabsent|shadow\t-\n" + ABSENT + "\tshadow\t?"));
+        Tests.equal("1\t?\n", missing(ABSENT + "|" + OWNER + "\tabsent|shadow\t-\n" + ABSENT + "\tshadow\t?"));
         Tests.equal("0\t\n1\t\n", missing(ABSENT + "\tshadow\t-\n" + ABSENT + "|" + OWNER + "\tabsent|away\t?"));
     }
 
     /** Before it is over, whoever asks for what may be absent waits. */
     public void testWaits() throws Exception {
-        final SelfTest test = new SelfTest(OWNER + "\tabsent\t-");
+        final SelfTest test = new SelfTest(OWNER + "\tabsent\t-", "");
         final Object[] said = {null};
         LazyFields.use(test);
         Thread asking = new Thread(new Runnable() {
@@ -43,8 +43,18 @@ public final class SelfTestTest {
         Tests.isTrue("it failed: " + said[0], said[0] instanceof NoSuchFieldException);
     }
 
+    /** What is known already isn't looked for, and nobody waits for it. */
+    public void testKnown() throws Exception {
+        SelfTest test = new SelfTest("", OWNER + ".absent\n" + OWNER + ".away");
+        test.start();
+        LazyFields.use(null);
+        Tests.equal("", test.missing(0));
+        Tests.isTrue("it isn't known", test.misses(LazyFieldsTest.Derived.class, "absent"));
+        Tests.isTrue("it is there", !test.misses(LazyFieldsTest.Derived.class, "shadow"));
+    }
+
     private static String missing(String declared) throws Exception {
-        SelfTest test = new SelfTest(declared);
+        SelfTest test = new SelfTest(declared, "");
         test.run();
         return test.missing(0);
     }

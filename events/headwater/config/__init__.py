@@ -13,13 +13,21 @@ silently. All faults are reported at once, each with its full key, and never wit
 """
 
 from headwater.config.model import Config, read_config, read_usable_config, unknown
-from headwater.config.sources import from_environment, from_file, is_of_kubernetes, layered, variable_of
+from headwater.config.sources import (
+    cache_directory,
+    from_environment,
+    from_file,
+    is_of_kubernetes,
+    layered,
+    variable_of,
+)
 from headwater.config.units import Bytes, Seconds
 
 __all__ = [
     "Bytes",
     "Config",
     "Seconds",
+    "cache_directory",
     "from_environment",
     "from_file",
     "is_of_kubernetes",

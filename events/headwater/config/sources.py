@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -18,6 +19,14 @@ _SEPARATOR: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL
 _CONTINUED: Final = re.compile(r"(?<!\\)(?:\\\\)*\\$")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """The user's cache directory of headwater; it may begin with `~`."""
+    own, shared = environment.get("HEADWATER_CACHE"), environment.get("XDG_CACHE_HOME")
+    if own:
+        return Path(own)
+    return Path(shared, "headwater") if shared else Path("~", ".cache", "headwater")
 
 
 def layered(*layers: Mapping[str, str | None]) -> dict[str, str]:

@@ -1,91 +1,76 @@
-"""The Java side of the lens, compiled in the driver's JVM by Janino, as Spark brings it. No file is written."""
+"""The Java side of the lens, in the driver's JVM."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, Final
 
+from headwater.jvm.loader import ClassPath, JavaError, SharedLoader, root_message
+from headwater.jvm.sources import SourceGroup
 from headwater.lens.model import LensError
 
 _PACKAGE: Final = "headwater.lens"
-_LOADER_PROPERTY: Final = "headwater.lens.loader"
+_TOPICS: Final = "TopicPins.java"
+"""The source that needs Kafka's client."""
+_KAFKA: Final = "org.apache.kafka.clients.admin.Admin"
 _SEQUENCE: Final = re.compile(rb"\bScalaSeq\b")
 """In the sources: the type that Scala calls Seq, which is another one in Scala 2.12 and 2.13."""
 
 
 class LensClasses:
-    """The compiled classes. They are compiled once for each JVM, in some hundred milliseconds."""
+    """The classes, which a JVM loads when a lens or consistent reads are first asked for."""
 
     def __init__(self, gateway: Any) -> None:
-        self._gateway = gateway
-        self._jvm = gateway.jvm
-        self._loader = self._shared_loader()
+        self._java = make_loader(gateway)
+        self._lang = gateway.jvm.java.lang
 
     def new(self, name: str, *arguments: Any) -> Any:
         """Return an object of a class that has one constructor."""
-        constructor = self.load(name).getConstructors()[0]
-        return constructor.newInstance(self.array("java.lang.Object", arguments))
+        self.load(name)
+        made = self._java.new(name, *arguments)
+        self._java.keep()
+        return made
 
     def install(self, session_state: Any, lens_state: Any) -> Any:
         """Put a lens's state into a session; what comes back takes it out."""
-        hooks = self.load("LensHooks")
-        kinds = self.array("java.lang.Class", (self._class("java.lang.Object"), self.load("LensState")))
-        given = self.array("java.lang.Object", (session_state, lens_state))
+        kinds = [self._lang.Class.forName("java.lang.Object"), self.load("LensState")]
         try:
-            return hooks.getMethod("install", kinds).invoke(None, given)
-        except Exception as e:  # py4j's errors have no common root that can be imported without a JVM
-            raise LensError(f"this Spark can't have a lens: {_root_message(e)}") from e
+            return self._java.call("LensHooks", "install", kinds, [session_state, lens_state])
+        except JavaError as e:
+            raise LensError(f"this Spark can't have a lens: {root_message(e.__cause__)}") from e
 
     def load(self, name: str) -> Any:
         """Return a class of ours, as Java's Class object."""
         try:
-            return self._loader.loadClass(f"{_PACKAGE}.{name}")
-        except Exception as e:
-            raise LensError(f"{name} can't be compiled for this Spark: {_root_message(e)}") from e
+            return self._java.load(name)
+        except JavaError as e:
+            raise LensError(f"{name} can't be compiled for this Spark: {root_message(e.__cause__)}") from e
 
-    def _class(self, name: str) -> Any:
-        return self._jvm.java.lang.Class.forName(name)
+    def objects(self, *items: Any) -> Any:
+        """Return a Java array of these."""
+        return self._java.java_array(self._lang.Object, items)
 
-    def array(self, kind: str, items: tuple[Any, ...]) -> Any:
-        """Return a Java array of this class."""
-        made = self._jvm.java.lang.reflect.Array.newInstance(self._class(kind), len(items))
-        for place, item in enumerate(items):
-            made[place] = item
-        return made
 
-    def _shared_loader(self) -> Any:
-        properties = self._jvm.java.lang.System.getProperties()
-        known = properties.get(_LOADER_PROPERTY)
-        if known is not None:
-            return known
-        parent = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        scala = str(self._jvm.scala.util.Properties.versionNumberString())
-        sequence = b"scala.collection.Seq" if scala.startswith("2.12") else b"scala.collection.immutable.Seq"
-        content = self._jvm.java.util.HashMap()
-        for name, text in read_sources().items():
-            content.put(f"headwater/lens/{name}", _SEQUENCE.sub(sequence, text))
-        finder = self._jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder(content)
-        loader = self._jvm.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
-        loader.setDebuggingInfo(True, True, False)
-        properties.put(_LOADER_PROPERTY, loader)
-        return loader
+def name_sequences(class_path: ClassPath) -> Callable[[bytes], bytes]:
+    """What gives a source the name of the type that Scala calls Seq."""
+    is_old = class_path.find("scala.collection.immutable.ArraySeq") is None  # as Scala 2.12
+    sequence = b"scala.collection.Seq" if is_old else b"scala.collection.immutable.Seq"
+    return lambda source: _SEQUENCE.sub(sequence, source)
+
+
+def make_loader(gateway: Any) -> SharedLoader:
+    """The loader of the lens in a JVM; with what pins topics, where Kafka's client is there."""
+    class_path, sources = ClassPath(gateway.jvm), read_sources()
+    topics = {_TOPICS: sources.pop(_TOPICS)}
+    groups = [SourceGroup("lens", sources, "org.apache.spark.sql.SparkSession")]
+    if class_path.find(_KAFKA) is not None:
+        groups.append(SourceGroup("lens of topics", topics, _KAFKA))
+    return SharedLoader(gateway, _PACKAGE, groups, class_path, name_sequences)
 
 
 def read_sources() -> dict[str, bytes]:
     """Return the Java sources by file name."""
     found = (files("headwater.lens") / "java").iterdir()
     return {each.name: each.read_bytes() for each in found if each.name.endswith(".java")}
-
-
-def _root_message(error: Exception) -> str:
-    cause = getattr(error, "java_exception", None)
-    if cause is None:
-        return f"{type(error).__name__}: {error}".splitlines()[0]
-    words = str(cause.toString())
-    for _ in range(20):
-        cause = cause.getCause()
-        if cause is None:
-            break
-        words = str(cause.toString())
-    return words[:600]

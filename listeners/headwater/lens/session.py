@@ -165,8 +165,7 @@ class ActiveLens:
             f"`{name}`" if _PATH in name and "`" not in name else name
         )
         qualify = next(each for each in names.getMethods() if each.getName() == "qualify")
-        given = self._classes.array("java.lang.Object", (parts, self._session_state))
-        return str(qualify.invoke(None, given))
+        return str(qualify.invoke(None, self._classes.objects(parts, self._session_state)))
 
 
 def _session_state(spark: SparkSession) -> Any:

@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BeforeValidator, Field, SecretStr
 
 from headwater import plugins
-from headwater.config import Bytes, Config, Seconds, read_config
+from headwater.config import Bytes, Config, Seconds, cache_directory, read_config
 from headwater.config.model import Keys
 from headwater.errors import ConfigurationError
 from headwater.events.identity import Namespaces
@@ -57,14 +57,6 @@ def parse_on_end(text: object) -> LineageRetention | None:
         near = get_close_matches(word, _ON_END, n=1, cutoff=_MIN_SIMILARITY)
         raise ValueError(f"is none of {', '.join(_ON_END)}" + (f": did you mean {near[0]}?" if near else ""))
     return _ON_END[word]
-
-
-def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """The user's cache directory of headwater; it may begin with `~`."""
-    own, shared = environment.get("HEADWATER_CACHE"), environment.get("XDG_CACHE_HOME")
-    if own:
-        return Path(own)
-    return Path(shared, "headwater") if shared else Path("~", ".cache", "headwater")
 
 
 def spool_directory(environment: Mapping[str, str] = os.environ) -> Path:

@@ -33,7 +33,7 @@ def complaints_of_javac(spark_context: Any, place: Path) -> list[str]:
     classes = JavaClasses(spark_context)
     present = classes.present()
     absent = {name for part in java_parts() if part not in present for name in part.sources()}
-    sources = {name: text for name, text in classes.sources().items() if name not in absent}
+    sources = {name: text for name, text in classes.sources.items() if name not in absent}
     assert sources
     for name, text in sources.items():
         for ours, theirs in FOR_JAVAC.items():

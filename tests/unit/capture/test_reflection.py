@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import pytest
 
+from headwater.jvm.archives import ArchiveFacts
+from headwater.jvm.loader import ClassOrigin, LoaderState
 from headwater.listeners import capture
 from headwater.listeners.capture.jvm import DegradedPart
 from headwater.listeners.capture.reflection import ReflectionTable, parse_reflection
@@ -89,16 +91,17 @@ def test_what_is_missing_is_named_with_its_jar_and_version(caplog: pytest.LogCap
     """Of each source, in one text: what can't be found, where, and what to do. A Spark nobody tests is told the sum."""
     texts: list[str] = []
 
-    def new(name: str, declared: str) -> Any:
+    def new(name: str, declared: str, known: str) -> Any:
         texts.append(declared)
         return SimpleNamespace(start=lambda: None, missing=lambda _: f"{place}\tlib-1.jar\n{place + 1}\t\n")
 
-    java: Any = SimpleNamespace(new=new)
+    java: Any = SimpleNamespace(new=new, state=LoaderState())
     SelfTest(java, ["Iceberg"])
     lines = texts[0].splitlines()
     assert not any("org.apache.iceberg" in line for line in lines)
     place = next(n for n, line in enumerate(lines) if line.startswith("org.apache.spark.scheduler.AsyncEventQueue\t"))
-    (part,) = SelfTest(java, ["Iceberg"]).finish("9.9.9")
+    test = SelfTest(java, ["Iceberg"])
+    (part,) = test.finish("9.9.9")
     assert part == DegradedPart("SqlExecutionListener", part.why, is_there=True)
     assert str(part) == (
         "SqlExecutionListener doesn't find all that it reads: org.apache.spark.scheduler.AsyncEventQueue.name; "
@@ -110,7 +113,29 @@ def test_what_is_missing_is_named_with_its_jar_and_version(caplog: pytest.LogCap
     assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [summary]
 
 
+def test_what_an_archive_knows_is_not_looked_for_again() -> None:
+    """Neither what it knows to be missing, which is said again, nor what it knows to be there."""
+    asked: list[tuple[str, str]] = []
+    line = "SqlExecutionListener\torg.apache.spark.scheduler.AsyncEventQueue\tname\t-"
+    absent = "IntendedTargets\torg.apache.spark.connect.proto.SQL\tgetQuery()\t?"
+    facts = ArchiveFacts(missing=(f"{line}\tlib-1.jar",), absent=(absent,))
+
+    def new(name: str, declared: str, known: str) -> Any:
+        asked.append((declared, known))
+        return SimpleNamespace(start=lambda: None, missing=lambda _: "0\t?\n")
+
+    java: Any = SimpleNamespace(new=new, state=LoaderState(ClassOrigin.WHEEL, facts))
+    test = SelfTest(java, [])
+    (part,) = test.finish("3.5.7")
+    assert "AsyncEventQueue.name can't be found in lib-1.jar" in part.why
+    assert asked == [(absent.partition("\t")[2], "org.apache.spark.scheduler.AsyncEventQueue.name")]
+    assert (test.missing, test.absent) == (facts.missing, facts.absent)
+
+
 def test_a_self_test_without_an_end_is_reported() -> None:
-    stuck: Any = SimpleNamespace(new=lambda *_: SimpleNamespace(start=lambda: None, missing=lambda _: None))
+    def new(*_: object) -> Any:
+        return SimpleNamespace(start=lambda: None, missing=lambda _: None)
+
+    stuck: Any = SimpleNamespace(new=new, state=LoaderState())
     (part,) = SelfTest(stuck, []).finish("9.9.9")
     assert str(part).startswith("SelfTest isn't there")

@@ -15,7 +15,7 @@ from typing import Final
 
 from headwater.cli.doctor.class_files import Jars
 from headwater.cli.doctor.format_jars import check_format_jars
-from headwater.listeners.capture.class_cache import class_directory, count_class_files
+from headwater.jvm.cache import ArchiveCache
 from headwater.listeners.capture.formats import installed, java_parts
 from headwater.listeners.capture.reflection import ReflectedMember, lazy_name, read_reflection
 from headwater.listeners.spark_versions import untested
@@ -61,13 +61,13 @@ def _hook() -> CheckResult:
 
 def _class_files() -> CheckResult:
     """Whether a driver finds class files of an earlier one: else its start takes seconds of the processor more."""
-    directory = class_directory()
+    cache = ArchiveCache()
     try:
-        count = count_class_files(directory)
+        count = cache.count()
     except OSError as e:
         words = f"compiled classes can't be kept, so each driver compiles at its start: {e}"
         return CheckResult.warning("class files", words, "set HEADWATER_CACHE to a directory of your own that stays")
-    words = f"those for {count} sets of jars are in {directory}" if count else f"the first driver fills {directory}"
+    words = f"{count} archives of them are in {cache.root}" if count else f"the first driver fills {cache.root}"
     return CheckResult.ok("class files", words)
 
 

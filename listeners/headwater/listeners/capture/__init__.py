@@ -79,7 +79,6 @@ class Capture:
         self._stopped.set()
         try:
             self._listener.stop()
-            self._listener.keep_classes()
             self._log_filter.end()
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, and all that was in it too
             _LOG.debug("the SQL listener can't be removed from the driver: %s", e)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
+from headwater.jvm.loader import ClassOrigin
 from headwater.listeners.capture.formats import installed, java_parts, plugins
 from headwater.listeners.capture.formats.plugin import JavaPart
 from headwater.listeners.capture.jvm import DegradedPart, JavaClasses, JavaError
@@ -67,12 +68,12 @@ class DriverListener:
             settings.capture_queue_count,
             settings.capture_queue_bytes,
         )
-        self._listener.ignore(self._java.list(sorted(ignored)))
-        self._listener.addLibraries(self._java.list([name for each in plugins() for name in each.packages]))
-        self._listener.setTableLogs(self._java.list([each.log_directory for each in plugins() if each.log_directory]))
+        self._listener.ignore("\n".join(sorted(ignored)))
+        self._listener.addLibraries("\n".join(name for each in plugins() for name in each.packages))
+        self._listener.setTableLogs("\n".join(each.log_directory for each in plugins() if each.log_directory))
 
     def start(self) -> None:
-        self._java.call_with_context("CommitRecorder", "attach", self._spark)
+        self._call_with_context("attach")
         for part in self._java.present():
             self._install(part)
         self._listener.start()
@@ -99,8 +100,9 @@ class DriverListener:
         return found
 
     def keep_classes(self) -> None:
-        """Keep the class files that were compiled here for drivers to come."""
-        self._java.keep_compiled()
+        """Keep the class files that were compiled here for drivers to come, with what the self-test found."""
+        if self._self_test is not None and self._self_test.missing is not None:
+            self._java.keep(self._self_test.missing)
 
     def stop(self) -> None:
         """Nothing of it is active any more. What a format's registry can't remove stays, and does nothing."""
@@ -108,7 +110,11 @@ class DriverListener:
         self._listener.stop()
         for name in self._installed:
             self._quietly(name, "uninstall")
-        self._java.call_with_context("CommitRecorder", "detach", self._spark)
+        self._call_with_context("detach")
+
+    def _call_with_context(self, method: str) -> None:
+        kind = self._java.class_path.loader.loadClass("org.apache.spark.SparkContext")
+        self._java.call("CommitRecorder", method, [kind], [self._spark])
 
     def _check_version(self) -> None:
         """A JVM keeps its classes, also for a Python with another headwater that comes later."""
@@ -121,8 +127,11 @@ class DriverListener:
 
     def _leave_out_what_is_broken(self) -> None:
         """A format of another version than ours are made for must not keep the others from being seen."""
-        for name in self._java.left_out():
-            self._degrade(DegradedPart(name, "it couldn't be compiled in this JVM before"))
+        state = self._java.state
+        for name, why in state.facts.left_out.items():
+            self._degrade(DegradedPart(name, why))
+        if state.origin is not ClassOrigin.COMPILER:
+            return  # what can't be compiled was found out when the archives were made
         parts = self._java.present()
         extractors = [part.extractor for part in parts if part.extractor is not None]
         names = [STREAMS, *extractors, *(hook for part in parts for hook in part.hooks)]
@@ -147,7 +156,7 @@ class DriverListener:
             self._java.load(name)
         except JavaError as e:
             self._degrade(DegradedPart(name, str(e)))
-            self._java.leave_out(name)
+            self._java.leave_out(name, str(e))
             return False
         return True
 

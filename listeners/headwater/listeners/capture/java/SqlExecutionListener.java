@@ -1,5 +1,7 @@
 package headwater.capture;
 
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -75,11 +77,13 @@ public final class SqlExecutionListener extends SparkListener {
     public static int recordVersion() { return 1; }
 
     /** Commands that are nobody's lineage: they aren't read at all. */
-    public void ignore(List names) { ignored = new HashSet(names); }
+    public void ignore(String names) { ignored = new HashSet(lines(names)); }
 
-    public void addLibraries(List packages) { jobs.addLibraries(packages); }
+    public void addLibraries(String packages) { jobs.addLibraries(lines(packages)); }
 
-    public void setTableLogs(List directories) { RddSources.setTableLogs(directories); }
+    public void setTableLogs(String directories) { RddSources.setTableLogs(lines(directories)); }
+
+    private static List lines(String text) { return text.isEmpty() ? new ArrayList() : Arrays.asList(text.split("\n")); }
 
     public void start() {
         reader = new Thread(null, new Runnable() { public void run() { readLoop(); } }, "headwater-reader", 256L << 20);

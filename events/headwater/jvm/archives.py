@@ -1,0 +1,50 @@
+"""An archive of class files: a jar with what one group of sources compiles to, and what is known of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+FACTS: Final = "archive.json"
+_TIME: Final = (1980, 1, 1, 0, 0, 0)
+"""Archives with the same content are the same bytes."""
+
+
+@dataclass(frozen=True)
+class ArchiveFacts:
+    """What was found out when the sources were compiled against these jars."""
+
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Classes that can't be compiled, and why."""
+    missing: tuple[str, ...] = ()
+    """What the self-test didn't find, a line for each."""
+    absent: tuple[str, ...] = ()
+    """What it didn't look for because its library wasn't there, and may be elsewhere."""
+
+
+def pack(classes: Mapping[str, bytes], facts: ArchiveFacts) -> bytes:
+    """Return an archive of these class files, by their paths."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        content = {FACTS: json.dumps(asdict(facts), sort_keys=True).encode(), **dict(sorted(classes.items()))}
+        for name, data in content.items():
+            archive.writestr(zipfile.ZipInfo(name, _TIME), data, zipfile.ZIP_DEFLATED)
+    return written.getvalue()
+
+
+def read_facts(path: Path, *, check: bool = True) -> ArchiveFacts:
+    """Read what is known; a ValueError or OSError where the file isn't whole, or isn't an archive at all."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip() if check else None
+            found = json.loads(archive.read(FACTS))
+        if damaged is not None:
+            raise ValueError(f"{damaged} in {path} is damaged")
+        return ArchiveFacts(found["left_out"], tuple(found["missing"]), tuple(found["absent"]))
+    except (zipfile.BadZipFile, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError) as e:
+        raise ValueError(f"{path} is no archive of class files: {e}") from e

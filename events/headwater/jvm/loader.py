@@ -1,0 +1,311 @@
+"""A JVM's loader for one package of ours, and what Python does with its classes.
+
+No jar is added to anybody's class path. A JVM has one loader for a package, whichever contexts come and go, because
+some registries of the formats keep what was registered for as long as the JVM lives. It has the archives that fit, of
+this wheel or of an earlier driver; where one is lacking, Janino compiles all, as Spark brings it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from headwater.errors import HeadwaterError
+from headwater.events.redaction import READ
+from headwater.jvm.archives import FACTS, ArchiveFacts, pack
+from headwater.jvm.bundled import JarIdentities, find_bundled
+from headwater.jvm.cache import ArchiveCache, key_of, path_of
+from headwater.jvm.sources import SourceGroup
+
+_LOG = logging.getLogger(__name__)
+
+
+class JavaError(HeadwaterError):
+    """Something on the Java side can't be had."""
+
+
+class ClassOrigin(Enum):
+    """Where a driver has our classes from."""
+
+    WHEEL = "wheel"
+    CACHE = "cache"
+    COMPILER = "compiler"
+
+
+@dataclass(frozen=True)
+class LoaderState:
+    """What a JVM knows of a loader of ours, for contexts that come later."""
+
+    origin: ClassOrigin = ClassOrigin.COMPILER
+    facts: ArchiveFacts = field(default_factory=ArchiveFacts)
+
+
+class ClassPath:
+    """What a driver's classes come from, seen from its loader."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+        self.loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        self._system = jvm.java.lang.System
+
+    def find(self, class_name: str) -> Path | None:
+        """The jar or file that has a class; None where nothing has it."""
+        found = self.loader.getResource(f"{class_name.replace('.', '/')}.class")
+        if found is None:
+            return None
+        return path_of(str(found.toString()).removeprefix("jar:").partition("!")[0])
+
+    @cached_property
+    def entries(self) -> tuple[str, ...]:
+        """The class path, and what Spark adds to it in a driver that runs: `spark.jars` and packages."""
+        started_with = str(self._system.getProperty("java.class.path")).split(os.pathsep)
+        try:
+            urls = self.loader.getURLs()
+            added = [str(urls[place].toString()) for place in range(len(urls))]
+        except Exception:  # noqa: BLE001 - a loader without any says so in py4j's words
+            added = []
+        return (*started_with, *added)
+
+    @cached_property
+    def jars(self) -> JarIdentities:
+        return JarIdentities(map(path_of, self.entries))
+
+    @cached_property
+    def java(self) -> str:
+        """The very Java that runs."""
+        return str(self._system.getProperty("java.vm.version"))
+
+    @cached_property
+    def java_release(self) -> int:
+        """Such as 17; 8 calls itself 1.8."""
+        return int(str(self._system.getProperty("java.specification.version")).removeprefix("1."))
+
+
+class SharedLoader:
+    """The classes of a package, for one user of them."""
+
+    def __init__(
+        self,
+        gateway: Any,
+        package: str,
+        groups: Sequence[SourceGroup],
+        class_path: ClassPath,
+        make_rewrite: Callable[[ClassPath], Callable[[bytes], bytes]],
+    ) -> None:
+        """The sources of the first group are what the others stand on. `make_rewrite` gives what the compiler sees."""
+        self._gateway = gateway
+        self._jvm = gateway.jvm
+        self._package = package
+        self.groups = groups
+        self._make_rewrite = make_rewrite
+        self.class_path = class_path
+        self._properties = self._jvm.java.lang.System.getProperties()
+        self._compiled: Any = None
+        """In the JVM: class files by their paths, where this one made a loader that compiles."""
+        self.state = self._read_state()
+        self._loader = self._shared()
+
+    def _read_state(self) -> LoaderState:
+        text = self._properties.get(f"{self._package}.state")
+        if text is None:
+            return LoaderState()
+        found = json.loads(text)
+        facts = ArchiveFacts(found["left_out"], tuple(found["missing"]), tuple(found["absent"]))
+        return LoaderState(ClassOrigin(found["origin"]), facts)
+
+    def _set_state(self, state: LoaderState) -> None:
+        self.state = state
+        text = json.dumps({"origin": state.origin.value, **asdict(state.facts)})
+        self._properties.put(f"{self._package}.state", text)
+
+    @property
+    def sources(self) -> Mapping[str, bytes]:
+        """The sources by file name, without those that can't be compiled here."""
+        left_out = self.state.facts.left_out
+        everything = {name: text for group in self.groups for name, text in group.sources.items()}
+        return {name: text for name, text in everything.items() if name.removesuffix(".java") not in left_out}
+
+    def load(self, name: str) -> Any:
+        """Return a class of ours, as Java's Class object."""
+        try:
+            return self._loader.loadClass(f"{self._package}.{name}")
+        except Exception as e:  # py4j's errors have no common root that can be imported without a JVM
+            raise JavaError(f"{name} can't be compiled here: {root_message(e)}") from e
+
+    def leave_out(self, name: str, why: str) -> None:
+        """Do without a class that can't be compiled here. The compiler would try again whenever it is asked for another
+        class, so there has to be a new loader, before anything that the old one loaded is in use."""
+        facts = self.state.facts
+        self._set_state(LoaderState(facts=replace(facts, left_out={**facts.left_out, name: why})))
+        self._properties.remove(f"{self._package}.loader")
+        self._loader = self._shared()
+
+    def new(self, name: str, *arguments: Any) -> Any:
+        """Return an object of a class of ours that has one constructor; integers must fit its parameters' types."""
+        constructor = self.load(name).getConstructors()[0]
+        given = list(arguments)
+        if any(type(each) is int for each in given):
+            kinds = str(constructor.toString()).partition("(")[2].partition(")")[0].split(",")
+            for place, kind in enumerate(kinds):
+                if kind == "long":
+                    given[place] = self._jvm.java.lang.Long.valueOf(str(given[place]))
+        try:
+            return constructor.newInstance(self.java_array(self._jvm.java.lang.Object, given))
+        except Exception as e:
+            raise JavaError(f"{name} can't be made: {root_message(e)}") from e
+
+    def call(self, name: str, method: str, kinds: Sequence[Any] = (), arguments: Sequence[Any] = ()) -> Any:
+        """Call a static method of a class of ours that takes these kinds of arguments."""
+        found = self.load(name)
+        lang = self._jvm.java.lang
+        try:
+            return found.getMethod(method, self.java_array(lang.Class, kinds)).invoke(
+                None, self.java_array(lang.Object, arguments)
+            )
+        except Exception as e:
+            raise JavaError(f"{name}.{method}: {root_message(e)}") from e
+
+    def java_array(self, kind: Any, items: Sequence[Any]) -> Any:
+        """Return a Java array of a class that the JVM knows by its name."""
+        made = self._gateway.new_array(kind, len(items))
+        for place, item in enumerate(items):
+            made[place] = item
+        return made
+
+    def array(self, name: str, items: Sequence[Any]) -> Any:
+        """Return a Java array of a class of ours."""
+        made = self._jvm.java.lang.reflect.Array.newInstance(self.load(name), len(items))
+        for place, item in enumerate(items):
+            made[place] = item
+        return made
+
+    @property
+    def compiled(self) -> frozenset[str]:
+        """The class files that were compiled for this one."""
+        return frozenset() if self._compiled is None else frozenset(map(str, self._compiled.keySet().toArray()))
+
+    def class_files(self, group: SourceGroup) -> list[bytes]:
+        """Those of a group that were compiled, in the order of their names."""
+        return [bytes(self._compiled.get(each)) for each in sorted(self.compiled) if group.owns(each)]
+
+    def keep(self, missing: Iterable[str] = ()) -> None:
+        """Compile what wasn't needed so far, and keep all of it for drivers to come."""
+        if self._compiled is None:
+            return
+        cache = ArchiveCache()
+        for group, content in self.archives(missing):
+            cache.add(self._cache_key(group), content)
+        self._compiled = None
+
+    def archives(self, missing: Iterable[str] = (), absent: Iterable[str] = ()) -> Iterator[tuple[SourceGroup, bytes]]:
+        """Yield an archive of each group. Lines of `missing` and `absent` begin with the name of a source."""
+        self._compile_rest()
+        left_out, files = self.state.facts.left_out, sorted(self.compiled)
+        for group in self.groups:
+            facts = ArchiveFacts(
+                {name: why for name, why in left_out.items() if group.owns(name)},
+                tuple(each for each in missing if group.owns(each.partition("\t")[0])),
+                tuple(each for each in absent if group.owns(each.partition("\t")[0])),
+            )
+            yield group, pack({each: bytes(self._compiled.get(each)) for each in files if group.owns(each)}, facts)
+
+    def _compile_rest(self) -> None:
+        """Compile what nothing has needed so far, beside the loader in use: a class that can't be compiled, whose users
+        can't be either, makes a loader fail for whatever it is asked for next."""
+        sources = dict(self.sources)
+        loader = self._make_compiler(sources)
+        for name in tuple(sources):
+            try:
+                loader.loadClass(f"{self._package}.{name.removesuffix('.java')}")
+            except Exception as e:  # noqa: BLE001, PERF203 - what needs it was reported
+                _LOG.debug("%s can't be compiled here: %s", name, root_message(e))
+                del sources[name]
+                loader = self._make_compiler(sources)
+
+    def _shared(self) -> Any:
+        """The loader of this JVM, made by the first who needs one."""
+        known = self._properties.get(f"{self._package}.loader")
+        if known is not None:
+            return known
+        loader = (None if self.state.facts.left_out else self._open_archives()) or self._compiler()
+        self._properties.put(f"{self._package}.loader", loader)
+        _LOG.debug("Java classes of %s: from %s", self._package, self.state.origin.value)
+        return loader
+
+    def _open_archives(self) -> Any | None:
+        try:
+            for origin, find in ((ClassOrigin.WHEEL, self._find_bundled), (ClassOrigin.CACHE, self._find_cached)):
+                found = [find(group) for group in self.groups]
+                archives = [each for each in found if each is not None]
+                if len(archives) == len(found) and (loader := self._open([path for path, _ in archives])) is not None:
+                    self._set_state(LoaderState(origin, _merge(facts for _, facts in archives)))
+                    return loader
+        except Exception as e:  # noqa: BLE001 - whatever this class path is: it can be compiled against
+            _LOG.debug("class files can't be used: %s: %s", type(e).__name__, e)
+        return None
+
+    def _open(self, paths: Sequence[Path]) -> Any | None:
+        """A loader that has all of these open, whatever becomes of the files; None if one went missing."""
+        net = self._jvm.java.net
+        urls = self.java_array(net.URL, [self._jvm.java.io.File(str(path)).toURI().toURL() for path in paths])
+        loader = net.URLClassLoader(urls, self.class_path.loader)
+        there = self._jvm.java.util.Collections.list(loader.findResources(FACTS)).size()
+        return loader if there == len(paths) else None
+
+    def _find_bundled(self, group: SourceGroup) -> tuple[Path, ArchiveFacts] | None:
+        probed = self.class_path.find(group.probe)
+        if probed is None:
+            return None
+        shared = self.groups[0].sources
+        return find_bundled(group.digest(shared), self.class_path.java_release, probed, self.class_path.jars)
+
+    def _find_cached(self, group: SourceGroup) -> tuple[Path, ArchiveFacts] | None:
+        return ArchiveCache().find(self._cache_key(group))
+
+    def _cache_key(self, group: SourceGroup) -> str:
+        return key_of(group.digest(self.groups[0].sources), self.class_path.java, self.class_path.entries)
+
+    def _compiler(self) -> Any:
+        """A loader that compiles what is asked for, and keeps class files in the JVM's memory."""
+        self._compiled = self._jvm.java.util.concurrent.ConcurrentHashMap()
+        self._set_state(LoaderState(facts=self.state.facts))
+        return self._make_compiler(self.sources)
+
+    def _make_compiler(self, sources: Mapping[str, bytes]) -> Any:
+        """It takes what another one compiled for this one of ours."""
+        content = self._jvm.java.util.HashMap()
+        rewrite, folder = self._make_rewrite(self.class_path), self._package.replace(".", "/")
+        for name, text in sources.items():
+            content.put(f"{folder}/{name}", rewrite(text))
+        janino, resources = self._jvm.org.codehaus.janino, self._jvm.org.codehaus.commons.compiler.util.resource
+        finder = resources.MapResourceFinder(content)
+        kept, made = resources.MapResourceFinder(self._compiled), resources.MapResourceCreator(self._compiled)
+        kept.setLastModified(1)  # class files are newer than the sources, which have no time
+        loader = janino.CachingJavaSourceClassLoader(self.class_path.loader, finder, "UTF-8", kept, made)
+        loader.setDebuggingInfo(True, True, False)  # source and lines, with which what is caught is reported
+        return loader
+
+
+def _merge(found: Iterable[ArchiveFacts]) -> ArchiveFacts:
+    facts = list(found)
+    left_out = {name: why for each in facts for name, why in each.left_out.items()}
+    missing = tuple(line for each in facts for line in each.missing)
+    return ArchiveFacts(left_out, missing, tuple(line for each in facts for line in each.absent))
+
+
+def root_message(error: BaseException | None) -> str:
+    """What a Java exception says at its root."""
+    cause = getattr(error, "java_exception", None)
+    if cause is None:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    words = [str(cause.toString())]
+    while (cause := cause.getCause()) is not None and len(words) < 20:
+        words.append(str(cause.toString()))
+    return words[-1][:READ]
