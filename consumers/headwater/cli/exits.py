@@ -36,7 +36,8 @@ MEANINGS = {
     Exit.INTERRUPTED: "interrupted by Ctrl-C",
     Exit.PIPE_CLOSED: "the reader of the output went away",
 }
-"""For every command but `headwater run SCRIPT`, which ends as the script ends."""
+"""For every command but `headwater run SCRIPT`, which ends as the script ends, or with JOB_FAILED where a lens refused
+something and the script ended well all the same."""
 
 
 def exit_for(error: HeadwaterError) -> Exit:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from headwater.cli.commands import command
+from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, pair
 from headwater.cli.output import CommandOutput
 from headwater.config import from_file
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from headwater.lens import Lens
+    from headwater.lens import Lens, SessionLenses
 
 _DESCRIPTION: Final = """Run something with headwater in its Spark driver: a PySpark script, a Spark Connect server, the
 Thrift server, or a main class of Java or Scala.
@@ -188,18 +191,34 @@ def _run_script(parser: Flags, given: Namespace, target: Sequence[str], lens: Le
         hint = "; runs are listed by `headwater job runs`" if target[0] == "list" else ""
         parser.error(f"{e}{hint}")
     configuration = properties_of(given)
-    if lens is not None:
-        from headwater.lens import put_into_sessions, refuse_remote_sessions  # noqa: PLC0415
+    if lens is None:
+        script.run(program, rest, configuration)
+    from headwater.lens import SessionLenses, put_into_sessions, refuse_remote_sessions  # noqa: PLC0415
 
-        refuse_remote_sessions("headwater run")
-        asked = lens
+    refuse_remote_sessions("headwater run")
+    asked, lenses = lens, list[SessionLenses]()
 
-        def put(_: object) -> None:
-            put_into_sessions(asked)
+    def put(_: object) -> None:
+        lenses.append(put_into_sessions(asked))
 
-        contexts.on_begin.append(put)
-        configuration = {_TAG: lens.name, **configuration}
-    script.run(program, rest, configuration)
+    contexts.on_begin.append(put)
+    script.run(program, rest, {_TAG: lens.name, **configuration}, judge=lambda code: _list_refusals(lenses, code))
+
+
+def _list_refusals(lenses: Sequence[SessionLenses], code: int) -> int:
+    """List what was refused to a script, which may have caught the errors and gone on. Returns the exit code: a script
+    that went on without something did less than it does without the lens, and that isn't success."""
+    threads: Any = threading
+    threads._shutdown()  # noqa: SLF001 - waits for the script's threads, as the interpreter does when that is through
+    try:
+        found = [message for each in lenses for message in each.refusals()]
+    except Exception as e:  # noqa: BLE001 - the script ended the JVM
+        found = [f"something, perhaps: what it was can't be asked any more ({type(e).__name__})"]
+    if not found:
+        return code
+    went_on = ". The script went on without it, so it did less here than it does without the lens" if not code else ""
+    print(f"headwater: {len(found)} refused under the lens{went_on}:", *found, sep="\n  ", file=sys.stderr)
+    return code or Exit.JOB_FAILED
 
 
 def _port(text: str) -> int:

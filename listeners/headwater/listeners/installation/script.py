@@ -21,6 +21,7 @@ from headwater.config.spark_submit import spark_properties
 from headwater.errors import TerminalError
 from headwater.listeners import hook
 from headwater.listeners.installation.contexts import contexts
+from headwater.listeners.jobs.run_end import exit_code_of
 
 _MAIN: Final = "__main__"
 
@@ -85,9 +86,17 @@ def find_module(name: str) -> Program:
     return _program_of_spec(spec, folder=folder, shown=spec.origin or name)
 
 
-def run(program: Program, arguments: Sequence[str], configuration: Mapping[str, str]) -> NoReturn:
+def run(
+    program: Program,
+    arguments: Sequence[str],
+    configuration: Mapping[str, str],
+    *,
+    judge: Callable[[int], int] = lambda code: code,
+) -> NoReturn:
     """Run it as the main program with headwater enabled in the SparkContexts that it makes, and end as it ends, by a
-    SystemExit. How its runs ended is reported when the interpreter ends, with its threads and what it registered."""
+    SystemExit. How its runs ended is reported when the interpreter ends, with its threads and what it registered.
+
+    `judge` is called with the script's exit code when it is through, and returns the one to end with."""
     apply_configuration({hook.ENABLED: "true", **configuration})
     hook.watch()
     exits = contexts.exits
@@ -97,15 +106,23 @@ def run(program: Program, arguments: Sequence[str], configuration: Mapping[str, 
     try:
         exec(program.load(), _main_module(program).__dict__)  # noqa: S102 - running it is what was asked for
     except SystemExit as e:
-        exits.known_end = exits.end_of(e)
-        raise
+        end = _judged(e, judge)
+        exits.known_end = exits.end_of(end)
+        raise end from None
     except BaseException as e:  # noqa: BLE001 - as the interpreter itself does
         exits.known_end = replace(exits.end_of(e), exit_code=None if isinstance(e, KeyboardInterrupt) else 1)
         _show(e)
         exits.final_signal = signal.SIGINT if isinstance(e, KeyboardInterrupt) else None
-        raise SystemExit(1) from None
-    exits.known_end = exits.end_of(None)
-    raise SystemExit(0)
+        raise _judged(SystemExit(1), judge) from None
+    end = _judged(SystemExit(0), judge)
+    exits.known_end = exits.end_of(end if end.code else None)
+    raise end
+
+
+def _judged(end: SystemExit, judge: Callable[[int], int]) -> SystemExit:
+    code = exit_code_of(end)
+    judged = judge(code)
+    return end if judged == code else SystemExit(judged)
 
 
 def apply_configuration(configuration: Mapping[str, str], submitted: Sequence[str] = ()) -> None:
