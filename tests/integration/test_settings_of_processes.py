@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.kit.cases.validation import FORMATS, ValidationPlace
 from tests.kit.drivers import BIN, SECONDS, Place
 from tests.kit.spark.hosting import CONNECT, configure, serving
 from tests.kit.spark.java_programs import jar
@@ -51,13 +52,29 @@ public class Main {
 """
 
 
+VALIDATED = """
+import pathlib, time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.appName("orders").getOrCreate()
+spark.sql("INSERT INTO ice.db.made SELECT id FROM ice.db.orders")
+pathlib.Path("ready").touch()
+while not pathlib.Path("go").exists():
+    time.sleep(0.05)
+"""
+TABLES = ["CREATE DATABASE ice.db", "CREATE TABLE ice.db.orders (id INT) USING iceberg"]
+TABLES += ["CREATE TABLE ice.db.made (id INT) USING iceberg", "INSERT INTO ice.db.orders VALUES (1)"]
+
+
 @pytest.fixture
 def place(tmp_path: Path, java_home: Path) -> Place:
-    place = Place(tmp_path, java_home, enabled=False, patience=None)
-    file = tmp_path / "secret.conf"
+    write_secrets(tmp_path, VALUES)
+    return Place(tmp_path, java_home, enabled=False, patience=None)
+
+
+def write_secrets(folder: Path, values: Mapping[str, str]) -> None:
+    file = folder / "secret.conf"
     file.touch(mode=0o600)
-    file.write_text("".join(f"{key} = {value}\n" for key, value in VALUES.items()))
-    return place
+    file.write_text("".join(f"{key} = {value}\n" for key, value in values.items()))
 
 
 def read(file: Path) -> bytes:
@@ -91,8 +108,8 @@ def check(process: int) -> None:
 
 
 @contextmanager
-def running(place: Place, *words: str | Path) -> Generator[subprocess.Popen[str]]:
-    command = [BIN / "headwater", "run", "--properties-file", "secret.conf", *words]
+def running(place: Place, *words: str | Path, how: str = "run") -> Generator[subprocess.Popen[str]]:
+    command = [BIN / "headwater", how, "--properties-file", "secret.conf", *words]
     with place.start(command) as process:
         try:
             until(lambda: (place.folder / "ready").exists() or process.poll() is not None, "the driver", SECONDS)
@@ -135,3 +152,20 @@ def test_a_connect_servers_settings(place: Place) -> None:
         assert started
         for each in started:
             check(each)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_validated_jobs_settings(tmp_path: Path, java_home: Path) -> None:
+    """The job of `headwater validate` is a process of its own, which gets its settings from the one that was called."""
+    extensions, database = FORMATS["iceberg"]
+    validated = ValidationPlace(tmp_path, java_home, extensions, database, "iceberg")
+    validated.place.script(VALIDATED, "waits.py")
+    (tmp_path / "go").touch()
+    validated.record(TABLES, [[]], [], "waits.py")
+    for each in ("go", "ready"):
+        (tmp_path / each).unlink()
+    write_secrets(tmp_path, {key: value for key, value in VALUES.items() if "listeners" not in key})
+    what = (f"ice.db.made@{validated.newest('made')}", "--store", validated.store, "--run", "waits.py")
+    with running(validated.place, *what, how="validate") as process:
+        check(process.pid)

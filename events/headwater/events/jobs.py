@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
@@ -347,6 +348,16 @@ class ErrorDetails(Model):
     sql_state: IdentityString | None = None
     parameters: Annotated[StringMap, ErrorText("type")] = StringMap()
     """What Spark fills into the condition's message, by the names that Spark gives. Judged like values of options."""
+
+
+def parameters_text(message: str, parameters: Mapping[str, str]) -> str:
+    """Return what Spark filled into a message, unless the message shows it or nothing is left of it.
+
+    >>> parameters_text("[X] it isn't there: `a`", {"name": "`a`", "config": "spark.x", "value": "?"})
+    ' (config=spark.x)'
+    """
+    told = [f"{name}={value}" for name, value in parameters.items() if value not in {"", "?"} and value not in message]
+    return f" ({', '.join(told)})" if told else ""
 
 
 class StatementFailed(JobEvent):

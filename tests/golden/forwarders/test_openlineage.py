@@ -256,7 +256,8 @@ def test_a_failed_statement_is_a_run_that_failed_and_wrote_nothing() -> None:
     start, fail = messages(example("StatementFailed"))
     assert [start["eventType"], fail["eventType"]] == ["START", "FAIL"]
     error = fail["run"]["facets"]["errorMessage"]
-    assert (error["message"], error["programmingLanguage"]) == ("AnalysisException: [DIVIDE_BY_ZERO] by zero", "JAVA")
+    words = 'AnalysisException: [DIVIDE_BY_ZERO] by zero (config="spark.sql.ansi.enabled")'
+    assert (error["message"], error["programmingLanguage"]) == (words, "JAVA")
     [daily] = fail["outputs"]
     assert "version" not in daily["facets"]
 

@@ -33,6 +33,7 @@ from headwater.lineage.store import open_store
 from headwater.listeners.bus.listener_creation import ListenerSpec
 from headwater.listeners.bus.shipper import start
 from headwater.listeners.capture.reflection import parse_reflection
+from headwater.plugins import extra_command
 from headwater.publishers import checks
 from headwater.spi import CheckResult, Diagnosable, Listener, ListenerContext
 from headwater.testing.examples import CONTEXT
@@ -177,7 +178,7 @@ def test_a_variable_names_the_file(
 def test_metrics_without_their_library(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headwater.cli.doctor.configuration.find_spec", lambda _: None)
     _, findings = examine(metrics_port="0")
-    assert of(findings, "metrics")["advice"] == "install headwater with its extra metrics"
+    assert of(findings, "metrics")["advice"] == extra_command("metrics")
 
 
 def test_an_interpreter_without_the_line_in_site_packages(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:

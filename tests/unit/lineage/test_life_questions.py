@@ -28,6 +28,7 @@ from headwater.events import (
     Table,
     TableName,
 )
+from headwater.events.base import StringMap
 from headwater.events.changes import AddColumn, DropColumn, RenameTable, RetypeColumn, SetProperty
 from headwater.events.jobs import ErrorDetails, JobStatus, Sink
 from headwater.events.tables import Column
@@ -153,13 +154,16 @@ class TestRuns:
 
     def test_what_failed_in_them(self, connection: Connection) -> None:
         producer = started(1)
-        error = ErrorDetails(type="SparkException", message="full", condition="TABLE_FULL")
+        filled = StringMap({"config": "spark.x.max", "table": "`daily`", "value": "?"})
+        message = "`daily` is full"
+        error = ErrorDetails(type="SparkException", message=message, condition="TABLE_FULL", parameters=filled)
         producer.emit(1, StatementFailed, error=error, statement=7, outputs=(Sink(**place("daily")),))
         producer.emit(2, StatementFailed, error=ErrorDetails(type="KeyError"), batch_id=3)
         store(connection, producer)
         (run,) = runs(connection, run=producer.run, now=at(3))
         one, two = run.failures
-        assert (one.at, one.error, one.condition, one.statement) == (at(1), "SparkException: full", "TABLE_FULL", 7)
+        assert (one.at, one.condition, one.statement) == (at(1), "TABLE_FULL", 7)
+        assert one.error == "SparkException: `daily` is full (config=spark.x.max)"
         assert one.outputs == ("lake.sales.daily",)
         assert (two.error, two.batch, two.outputs) == ("KeyError", 3, ())
 

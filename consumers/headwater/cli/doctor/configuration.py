@@ -16,6 +16,7 @@ from headwater.listeners.bus.listener_creation import configured_listeners
 from headwater.listeners.misspellings import find_misspellings
 from headwater.listeners.redactors import make_redactor
 from headwater.listeners.settings import PREFIX, Settings, read_settings
+from headwater.plugins import extra_command
 from headwater.spi import CheckResult
 
 CONFIGURATION: Final = "configuration"
@@ -90,4 +91,4 @@ def _metrics(settings: Settings) -> Iterator[CheckResult]:
     asked = [key for key in ("port", "file") if getattr(settings, f"metrics_{key}") is not None]
     if asked and find_spec("prometheus_client") is None:
         words = f"{PREFIX}metrics.{asked[0]} is given, and prometheus-client isn't installed: there would be no metrics"
-        yield CheckResult.error("metrics", words, "install headwater with its extra metrics")
+        yield CheckResult.error("metrics", words, extra_command("metrics"))

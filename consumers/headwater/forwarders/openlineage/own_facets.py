@@ -52,6 +52,8 @@ class HeadwaterStatusRunFacet(RunFacet):
     errorType: str | None = None  # noqa: N815
     condition: str | None = None
     sqlState: str | None = None  # noqa: N815
+    parameters: dict[str, str] | None = None
+    """What Spark filled into the error's message."""
 
     @staticmethod
     def _get_schema() -> str:

@@ -15,7 +15,7 @@ from openlineage.client.generated.parent_run import ParentRunFacet
 from openlineage.client.generated.parent_run import Run as ParentRunId
 from openlineage.client.generated.sql_job import SQLJobFacet
 
-from headwater.events.jobs import ErrorDetails, JobType
+from headwater.events.jobs import ErrorDetails, JobType, parameters_text
 from headwater.events.names import JobName
 from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, event_time, job_namespace, job_of, stamped
 from headwater.forwarders.openlineage.own_facets import HeadwaterStatusRunFacet
@@ -71,8 +71,9 @@ def sql_facet(sql: str | None) -> SQLJobFacet | None:
 def error_facet(error: ErrorDetails, usual_language: str) -> ErrorMessageRunFacet:
     """Return an error, which has to be of a language: Java's classes show by their packages."""
     language = "JAVA" if error.type.startswith(_JAVA_PACKAGES) else usual_language
+    words = f"{error.type}: {error.message}" if error.message else error.type
     return ErrorMessageRunFacet(
-        message=f"{error.type}: {error.message}" if error.message else error.type,
+        message=words + parameters_text(error.message, error.parameters),
         programmingLanguage=language,
     )
 
@@ -83,4 +84,5 @@ def error_status(error: ErrorDetails | None) -> HeadwaterStatusRunFacet:
         errorType=error.type if error else None,
         condition=error.condition if error else None,
         sqlState=error.sql_state if error else None,
+        parameters=dict(error.parameters) or None if error else None,
     )

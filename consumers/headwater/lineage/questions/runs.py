@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Connection, select
 
 from headwater.events.clock import wall_micros
-from headwater.events.jobs import JobStatus
+from headwater.events.jobs import JobStatus, parameters_text
 from headwater.events.names import JobName
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
@@ -206,12 +206,13 @@ def _failures(connection: Connection, rows: Iterable[Any]) -> dict[bytes, tuple[
 
 
 def error_text(text: str | None) -> str | None:
-    """Return the exception's class and the first line of its message."""
+    """Return the exception's class, the first line of its message, and the parameters that it doesn't show."""
     if not text:
         return None
     reported = json.loads(text)
     message = str(reported.get("message") or "").strip().partition("\n")[0]
-    return ": ".join(part for part in (str(reported.get("type") or ""), message) if part)
+    words = ": ".join(part for part in (str(reported.get("type") or ""), message) if part)
+    return words + parameters_text(message, reported.get("parameters") or {})
 
 
 def _place(place: dict[str, Any]) -> str:

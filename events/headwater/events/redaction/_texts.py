@@ -27,6 +27,9 @@ _NAME: Final = re.compile(r"[\w.-]{1,256}")
 # Every alternative of these patterns begins with a letter or sign, which Python looks for first: that is ten times as
 # fast. So what must not stand before it comes behind its first letter.
 
+_OF_FILES: Final = (
+    "no|not|is|isn't|has|names|can|can't|cannot|could|couldn't|failed|permission|access|there|doesn't|does|was|and|for"
+)
 # Words that hold a secret's name and are none.
 _HARMLESS: Final = re.compile(
     r"b(?<!\w.)y-?pass|com(?<!\w...)pass|encompass|sur(?<!\w...)pass|trespass|tokeni[sz]|token recognition error"
@@ -39,14 +42,22 @@ _HARMLESS: Final = re.compile(
     r"|password[-_.]?(?:file|callable|command)\b(?!\s*[=:]\s*['\"])"
     r"|abfs(?<!\w....)s?://[\w.-]+@|wasb(?<!\w....)s?://[\w.-]+@|adl(?<!\w...)://[\w.-]+@|oci(?<!\w...)://[\w.-]+@"
     r"|/0x[0-9a-f]+@[0-9a-f]"
+    # A file or directory, where what is said of it follows and no value.
+    r"|/secrets?(?=/[\w.-]|\.(?:conf|properties|json|ya?ml|toml|xml|ini|env|txt|jks|p12)\b)(?=[\w./+-]{0,200}[\"')\]]{0,2}"
+    rf"(?:[:,;]? (?:{_OF_FILES})\b|[.]?\s{{0,8}}\Z))"
 )
-_HARMLESS_HINTS: Final = ("pass", "token", "credentials", "://", "length]", "0x")
+_HARMLESS_HINTS: Final = ("pass", "token", "credentials", "://", "length]", "0x", "/secret")
 _BOUND: Final = r"(?:[\]\"'`>)\s\\]{0,8}(?::?=|[-=]>|:(?![:/])|\||,\s*[\"'\\])|[ \t]*\\*[\"'(])"
 _BEGINS: Final = {size: rf"(?<![a-z]{'.' * size})" for size in (3, 4)}
 _NO_MORE: Final = "(?![a-z])"
 _IN_QUERIES: Final = "(?:key|code|sign|sid|session|sessionid|jsessionid|hmac|hash|pw)="
+_OF_LOGINS: Final = (
+    "(?:fail|err|server|service|method|type|mode|scheme|mechanism|provider|plugin|module|is|was|has|in|for|to|with|and|or"
+    "|by|not|required)"
+)
 _NAMED: Final = re.compile(  # a secret's name only where a value follows, and hashes of passwords
-    rf"pw{_NO_MORE}{_BOUND}|auth{_NO_MORE}{_BOUND}|pass{_NO_MORE}(?:{_BOUND}|(?<=[a-z_.-]....)|(?=:\S))"
+    rf"pw{_NO_MORE}(?:{_BOUND}|(?<![a-z]..)\s\S)|keytab (?:for|of) [^\s:=]{{1,64}}\s{{0,4}}[:=]"
+    rf"|auth{_NO_MORE}(?:{_BOUND}|(?<![a-z]....)\s(?!{_OF_LOGINS})[\w.@/+-]{{1,64}}\s{{1,4}}\S)|pass{_NO_MORE}(?:{_BOUND}|(?<=[a-z_.-]....)|(?=:\S))"
     rf"|pin{_BEGINS[3]}(?: is\b|{_NO_MORE}{_BOUND})|otp{_NO_MORE}{_BOUND}|sas{_BEGINS[3]}{_NO_MORE}{_BOUND}"
     rf"|sig{_BEGINS[3]}{_NO_MORE}{_BOUND}|jwt(?:\.|{_BOUND})|psk{_BEGINS[3]}\b|creds?{_NO_MORE}{_BOUND}"
     rf"|assertion{_BOUND}|salt{_BEGINS[4]}=|pepper=|nonce=|seed{_BEGINS[4]}:|cvv{_BOUND}|refresh=|hub-signature"
@@ -56,7 +67,8 @@ _NAMED: Final = re.compile(  # a secret's name only where a value follows, and h
     r"|x-[a-z-]{0,20}(?:key|auth|session)\b|keystring|key-string|server key\b|snmp-server|user=\w{1,64}%"
     r"|:\d{2,5}:[^:\s]{1,64}:[^:\s]{1,64}:\S|:\*:[^:\s]{1,64}:[^:\s]{1,64}:\S|//[\w.%-]{1,64}:[ \t\r]*\n"
     r"|basic\s+(?=[a-z+/_=-]{0,200}[0-9=])[a-z0-9+/_=-]{6}|negotiate\s+\S{8}|ntlm\s+\S{8}|digest[\s:]\s*\w+[=:]"
-    r"|\|\s?sudo\b|\|\s?kinit\b|sudo -s\b|<<<|pbkdf2|\{ssha|\{sha|\$2[abxy]?\$|\$[156]\$|\$apr1\$|\$argon2"
+    r"|\|\s?sudo\b|\|\s?kinit\b|sudo -s\b|<<<|<<[-~]?[\\\"']{0,4}[a-z_]"
+    r"|<<[-~]?\s{1,4}[\\\"']{0,4}[a-z_]\w{0,32}[\\\"']{0,4}(?:\s{0,4}\n|\\+[nr])|pbkdf2|\{ssha|\{sha|\$2[abxy]?\$|\$[156]\$|\$apr1\$|\$argon2"
     r"|scram-sha-\d{1,3}\$"
 )
 _GAP: Final = r"(?: |%(?:25)*20)(?=\S)"
@@ -82,7 +94,7 @@ _COMMANDS: Final = word_set("""
     sshpass mysql mariadb redis-cli curl wget docker podman nerdctl sqlplus sqlldr sqlcmd bcp isql osql tsql
     psql mongo ldap smbclient beeline cqlsh zip unzip 7z rar openssl keytool gpg az xfreerdp mosquitto ipmitool
     influx snmp ftp lftp ncftp rclone net htpasswd vault clickhouse trino presto impala-shell sqoop exp imp
-    rsync ansible kinit aws gcloud kubectl helm npm twine pip git svn nmcli pdftk qpdf vncviewer rdesktop
+    rsync ansible kinit aws gcloud kubectl helm npm twine git svn nmcli pdftk qpdf vncviewer rdesktop
     valkey-cli rediscli rpcclient mount.cifs http https httpie tnsping dbaccess restic db2 airflow plink pscp putty
     psexec schtasks sbt
 """)
