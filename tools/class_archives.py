@@ -75,14 +75,15 @@ def find_sparks() -> Iterator[Path]:
 
 
 def find_formats(spark: Path) -> Iterator[list[Path]]:
-    """Yield sets of jars with one version of each format at most, until all versions were in one."""
+    """Yield no jars, so that what is no format's needs none, then sets with one version of each format at most."""
+    yield []
     known = match_spark(spark)
     fetched = cache_directory() / "ivy" / "jars"
     columns: list[list[Path]] = []
     for patterns in _FORMATS:
         found = [sorted(fetched.glob(each.format(**known)), reverse=True) for each in patterns]
         columns += found if all(found) else []
-    for row in zip_longest(*columns) if columns else [()]:
+    for row in zip_longest(*columns):
         yield [each for each in row if each is not None]
 
 

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -23,11 +24,19 @@ class ClassArchivesHook(BuildHookInterface[Any]):
 
     PLUGIN_NAME = "custom"
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._compiled = TemporaryDirectory()
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - its names
+        """The wheel has what was compiled."""
+        self._compiled.cleanup()
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and have the wheel include what came of it. An editable install has none: it uses the cache."""
         if version == "editable":
             return
-        directory = Path(self.directory, "class-files").absolute()
+        directory = Path(self._compiled.name)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(self.root, each)) for each in _FOLDERS)}
         command = [sys.executable, "-m", "tools.class_archives", str(directory)]
         done = subprocess.run(

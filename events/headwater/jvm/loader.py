@@ -236,7 +236,7 @@ class SharedLoader:
             return known
         loader = (None if self.state.facts.left_out else self._open_archives()) or self._compiler()
         self._properties.put(f"{self._package}.loader", loader)
-        _LOG.debug("Java classes of %s: from %s", self._package, self.state.origin.value)
+        _LOG.info("Java classes of %s: from the %s", self._package, self.state.origin.value)
         return loader
 
     def _open_archives(self) -> Any | None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from headwater.cli.doctor.class_files import Jars
 from headwater.cli.doctor.format_jars import check_format_jars
+from headwater.jvm.bundled import DIRECTORY, read_index
 from headwater.jvm.cache import ArchiveCache
 from headwater.listeners.capture.formats import installed, java_parts
 from headwater.listeners.capture.reflection import ReflectedMember, lazy_name, read_reflection
@@ -60,15 +61,16 @@ def _hook() -> CheckResult:
 
 
 def _class_files() -> CheckResult:
-    """Whether a driver finds class files of an earlier one: else its start takes seconds of the processor more."""
+    """Whether a driver finds class files, in this wheel or of an earlier one: else its start takes seconds more."""
+    bundled = f"this wheel has those of {len(read_index(DIRECTORY))} groups of sources and jars; of others "
     cache = ArchiveCache()
     try:
         count = cache.count()
     except OSError as e:
         words = f"compiled classes can't be kept, so each driver compiles at its start: {e}"
         return CheckResult.warning("class files", words, "set HEADWATER_CACHE to a directory of your own that stays")
-    words = f"{count} archives of them are in {cache.root}" if count else f"the first driver fills {cache.root}"
-    return CheckResult.ok("class files", words)
+    words = f"{count} archives are in {cache.root}" if count else f"the first driver fills {cache.root}"
+    return CheckResult.ok("class files", f"{bundled}{words}; a driver logs which it has, at the level INFO")
 
 
 def _formats() -> Iterator[CheckResult]:
