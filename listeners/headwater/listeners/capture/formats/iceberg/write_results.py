@@ -116,7 +116,7 @@ def picked_input(commit: Commit, sink: DatasetRef) -> Input | None:
     number = commit.get("summary", {}).get(_PICKED) if picked is None else picked["snapshot"]
     if number is None:
         return None
-    place = {"branch": None, "main": False} if picked is None else branch_of(picked, None, {})
+    place: dict[str, Any] = {"branch": None, "main": False} if picked is None else branch_of(picked, None, {})
     parent = None if picked is None else picked.get("parent")
     is_first = picked is not None and parent is None
     return Input(
