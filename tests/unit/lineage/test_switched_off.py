@@ -136,7 +136,7 @@ def test_memory_has_the_same_rows(connection: Connection) -> None:
     meta = MemoryLineageMeta()
     for story in (reported(2, 5), declare(1, 1, data=False)):
         for event in story.events:
-            meta._merge(map_event(event))
+            meta._merge(map_event(event))  # pyright: ignore[reportPrivateUsage]
     assert list(meta.source_data_lineages()) == list(meta.sink_data_lineages()) == []
     assert {each.table for each in meta.sink_table_lineages()} == {"a", "b", "c"}
 

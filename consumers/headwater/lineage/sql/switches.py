@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Select, and_, case, or_, select, tuple_
 
@@ -32,7 +32,7 @@ def _declared_off(switches: tuple[str, ...]) -> Select[Any]:
     """Select the few declarations that switch lineage off. OFFSET 0 keeps PostgreSQL from expecting that the costly
     conditions are evaluated for every option, which would drown what an index saves."""
     option = table_of(t.CATALOG_OPTION)
-    few = select(*option.c).where(option.c.name.in_(switches), option.c.value == OFF)
+    few: Select[Any] = select(*tuple(option.c)).where(option.c.name.in_(switches), option.c.value == OFF)
     return few.suffix_with("OFFSET 0", dialect="postgresql")
 
 
@@ -58,5 +58,5 @@ def _off_in_spark() -> Select[Any]:
     option, its = table_of(t.CATALOG_OPTION).alias(), names_of_catalogs().subquery("its")
     name = case((option.c.catalog_id.is_(None), option.c.catalog), else_=its.c.name)
     joined = option.outerjoin(its, option.c.catalog_id == its.c.catalog_id)
-    columns: tuple[Any, ...] = (option.c.name, name.label("its_name"), its.c.dataset.label("its_dataset"))
-    return select(*columns).select_from(joined).where(is_off_first(option.c))
+    columns = (option.c.name, name.label("its_name"), its.c.dataset.label("its_dataset"))
+    return cast("Select[Any]", select(*columns).select_from(joined).where(is_off_first(option.c)))
