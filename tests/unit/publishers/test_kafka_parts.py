@@ -122,7 +122,7 @@ def test_a_wrong_property_is_reported_left_out_and_no_more(executor: Executor, k
     right = {"producer.compression.type": "zstd", "producer.security.protocol": "sasl_ssl"}
     login = {"producer.sasl.mechanism": "PLAIN", "producer.sasl.username": "me", "producer.sasl.password": "pa55-w0rd"}
     context = MemoryContext("kafka", {**NOWHERE, **right, **login, f"producer.{key}": value}, executor)
-    config = KafkaFactory().create(context)._config
+    config = KafkaFactory().create(context)._config  # pyright: ignore[reportPrivateUsage]
     ((_, said),) = context.problems
     assert said.startswith("spark.headwater.kafka.producer.")
     assert why in said
