@@ -94,9 +94,16 @@ class Capture:
         """Before any statement: it takes the JVM some time to look, for which the job doesn't wait."""
         try:
             self._report_degraded(self._listener.finish_self_test())
-            self._listener.keep_classes()
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, in whatever way py4j says that
             _LOG.debug("the self-test can't be finished: %s", e)
+        threading.Thread(target=self._keep_classes, name="headwater-classes", daemon=True).start()
+
+    def _keep_classes(self) -> None:
+        """Beside the records, which don't wait for the seconds that it takes to compile what wasn't needed so far."""
+        try:
+            self._listener.keep_classes()
+        except Exception as e:  # noqa: BLE001 - the JVM may be gone, in whatever way py4j says that
+            _LOG.debug("class files can't be kept: %s", e)
 
     def _report_degraded(self, parts: Iterable[DegradedPart]) -> None:
         for part in parts:
