@@ -52,7 +52,7 @@ class ContentsReader:
         if dataset in self.histories.left_out:
             contents = NOTHING_CONTAINED
         elif not write:
-            return TableContents(version, Contents(dataset, doubts=self._doubts.of_unknown_writer(ref)))
+            contents = Contents(dataset, doubts=self._doubts.of_unknown_writer(ref))
         else:
             contents = self._compute(_Node(write[0].id, is_state=True))
         missing = self.histories.left_out - contents.all.ancestors.keys() - {dataset}

@@ -267,3 +267,18 @@ def answer_of(connection: Connection, tables: list[str], *, is_left_out: bool) -
     with patch.object(SharedTables, "nearest", nearest):
         answer = check(connection, tables)
     return answer.is_consistent, tuple((each.why, each.about) for each in answer.limits)
+
+
+@pytest.mark.parametrize("is_left_out", [True, False])
+def test_a_version_without_a_known_writer_contains_nothing_that_is_left_out(
+    connection: Connection, is_left_out: bool
+) -> None:
+    """`b` was rolled back to a version that nobody reported. So `a` isn't shared, and what is unknown of it is said."""
+    story = StoryProducer()
+    story.commit("a@1", also=[Input(dataset=None, opaque="an RDD")], parent=None)
+    story.commit("b@2", reads=["a@1"], parent=1)
+    story.commit("b@1", kind=CommitKind.ROLLBACK, parent=2, replaced=UNKNOWN)
+    story.commit("d@1", reads=["b@1"], parent=None)
+    store(connection, story)
+    limits = ((LimitReason.OPAQUE, "lake.db.a@1"), (LimitReason.UNKNOWN_WRITER, "lake.db.b@1"))
+    assert answer_of(connection, ["a@1", "b@1"], is_left_out=is_left_out) == (None, limits)
