@@ -112,13 +112,14 @@ class VersionHistories:
                 yield ref._replace(snapshot=read.since)
 
     def _load_versions(self, refs: Iterable[SnapshotRef]) -> None:
-        """Load who wrote versions, and those before them that have the same rows."""
-        makers, waiting, seen = self._walk.makers, list(refs), set[tuple[object, ...]]()
+        """Load who wrote versions, and those before them that have the same rows. After a rollback a number has another
+        writer, so that a version is looked at as of each time at which it was read."""
+        makers, waiting, seen = self._walk.makers, list(refs), set[SnapshotRef]()
         while waiting:
-            new = {key: each for each in waiting if (key := each[:4]) not in seen}
-            seen |= new.keys()
-            makers.load(each for each in new.values() if makers.near(each) is None)
-            before = (parent_of(found) for each in new.values() if (found := self.writer(each)) and keeps_rows(found))
+            new = {*waiting} - seen
+            seen |= new
+            makers.load(each for each in new if makers.near(each) is None)
+            before = (parent_of(found) for each in new if (found := self.writer(each)) and keeps_rows(found))
             waiting = [each for each in before if each is not None]
 
     def is_made_from(self, table: bytes, sources: Collection[bytes]) -> bool:

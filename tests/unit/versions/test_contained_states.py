@@ -282,3 +282,24 @@ def test_a_version_without_a_known_writer_contains_nothing_that_is_left_out(
     store(connection, story)
     limits = ((LimitReason.OPAQUE, "lake.db.a@1"), (LimitReason.UNKNOWN_WRITER, "lake.db.b@1"))
     assert answer_of(connection, ["a@1", "b@1"], is_left_out=is_left_out) == (None, limits)
+
+
+@pytest.mark.parametrize("tables", [["b", "c"], ["c", "b"]])
+def test_a_number_that_came_again_as_a_compaction_is_the_version_before(
+    connection: Connection, tables: list[str]
+) -> None:
+    """`b` has the first `a@2`, `c` the other one, which has the rows of `a@1`: its writer is known, in either order."""
+    story = StoryProducer()
+    story.format = Format.PAIMON
+    story.commit("a@1", parent=None)
+    story.commit("a@2")
+    story.commit("b@1", reads=["a@2"], parent=None, replaced=ALL)
+    story.commit("a@1", kind=CommitKind.ROLLBACK, parent=None, replaced=UNKNOWN)
+    story.commit("a@2", parent=1, kind=CommitKind.COMPACT)
+    story.commit("c@1", reads=["a@2"], parent=None, replaced=ALL)
+    store(connection, story)
+    answer = check(connection, tables)
+    assert (answer.is_consistent, answer.limits) == (False, ())
+    versions = [each.table for _, rows in answer.rows[0].contained for each in rows]
+    assert {each.label for each in versions} == {"lake.db.a@1", "lake.db.a@2"}
+    assert all(each.made_at for each in versions)
