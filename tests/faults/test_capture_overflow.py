@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headwater.listeners.capture.driver_listener import QUEUE
+from headwater.listeners.capture.early_events import QUEUE
 from tests.kit.faults.capture import (
     BLOCKING_LISTENER,
     KEEPING_LISTENER,

@@ -272,32 +272,6 @@ def test_a_start_that_hangs_is_not_waited_for(impatient: Place) -> None:
     assert "headwater isn't ready after 0.5 s" in ended.err
 
 
-def test_what_came_before_a_late_start_is_a_gap(place: Place) -> None:
-    """A driver on a busy machine wasn't waited for, and the job's first write was nowhere, not even among the Gaps."""
-    place.configure({"spark.headwater.capture.wait": "100ms"})
-    late = (
-        "import threading\n"
-        "from headwater.listeners.installation import InstallationFactories, contexts\n"
-        "go, factories = threading.Event(), contexts.factories\n"
-        "def make(*parts):\n    go.wait()\n    return factories.make_capture(*parts)\n"
-        "contexts.factories = InstallationFactories(factories.open_bus, make)\n"
-    )
-    job = (
-        "spark.range(3).write.saveAsTable('early')\n"
-        "go.set()\n"
-        "assert contexts._running[0]._worker.call(lambda: None, 60)\n"
-        "spark.range(3).write.saveAsTable('late')\nspark.stop()\n"
-    )
-    ended = place.python(late + SESSION + job)
-
-    assert ended.code == 0, ended.err
-    assert [event["outputs"][0]["table"]["table"] for event in ended.of("Committed")] == ["late"]
-    (gap,) = ended.of("Gap")
-    assert gap["detail"].startswith("what the job did until capture was ready, ")
-    assert gap["first_time"] < gap["last_time"] <= ended.of("Committed")[0]["time"]
-    assert gap["run"] == ended.of("Committed")[0]["run"]
-
-
 def test_forked_children_are_inert(place: Place) -> None:
     job = SESSION + (
         "import os, sys, signal, multiprocessing\n"

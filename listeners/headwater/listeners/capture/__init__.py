@@ -15,6 +15,7 @@ from headwater.events.health import GapReason
 from headwater.listeners.capture.command_registry import ignored_commands
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.driver_listener import DriverListener
+from headwater.listeners.capture.early_events import EarlyEvents
 from headwater.listeners.capture.event_attribution import Jobs
 from headwater.listeners.capture.jvm import DegradedPart, Py4jLogFilter
 from headwater.listeners.capture.pipeline import EventPipeline
@@ -43,8 +44,16 @@ class Capture:
     """From `start` to `close`, for one SparkContext. Nothing here is ever called on a thread of the user's."""
 
     def __init__(
-        self, spark_context: Any, settings: Settings, bus: EventSink, jobs: Jobs, context: CaptureContext
+        self,
+        spark_context: Any,
+        settings: Settings,
+        bus: EventSink,
+        jobs: Jobs,
+        context: CaptureContext,
+        *,
+        early: EarlyEvents | None = None,
     ) -> None:
+        self._early = early
         context.posts_vain_creations = _spark_version(spark_context) >= (4, 1)
         if said := untested(str(spark_context.version)):
             _LOG.warning("Spark %s: whatever of it doesn't fit will be named, and be a Gap", said)
@@ -57,9 +66,14 @@ class Capture:
         self._log_filter = Py4jLogFilter()
         self._thread = threading.Thread(target=self._run, name="headwater-capture", daemon=True)
 
+    @property
+    def sees_outside_commits(self) -> bool:
+        """Whether it sees what is committed to tables where no statement does it."""
+        return self._listener.sees_outside_commits
+
     def start(self) -> None:
         self._log_filter.begin()
-        self._listener.start()
+        self._listener.start(self._early)
         self._report_degraded(self._listener.degraded)
         self._thread.start()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any, Final
 
 from headwater.jvm.loader import ClassOrigin
+from headwater.listeners.capture.early_events import QUEUE, EarlyEvents
 from headwater.listeners.capture.formats import installed, java_parts, plugins
 from headwater.listeners.capture.formats.plugin import JavaPart
 from headwater.listeners.capture.jvm import DegradedPart, JavaClasses, JavaError
@@ -16,7 +18,6 @@ from headwater.listeners.capture.self_test import SelfTest
 from headwater.listeners.settings import Settings
 
 _LOG = logging.getLogger(__name__)
-QUEUE: Final = "headwater"
 _MAX_WAITING_PLANS: Final = 1_000
 """How many plans may wait until they are read. They are read at the JVM's own speed, whatever Python does."""
 _MAX_PLAN_BYTES: Final = 64 << 20
@@ -72,12 +73,23 @@ class DriverListener:
         self._listener.addLibraries("\n".join(name for each in plugins() for name in each.packages))
         self._listener.setTableLogs("\n".join(each.log_directory for each in plugins() if each.log_directory))
 
-    def start(self) -> None:
+    @property
+    def sees_outside_commits(self) -> bool:
+        """Whether a hook shows what is committed to tables of a format, also where no statement does it."""
+        always = {name for part in self._java.present() if part.always_hooked for name in part.hooks}
+        return not always.issuperset(self._installed)
+
+    def start(self, early: EarlyEvents | None = None) -> None:
+        """Hooks first: what they don't see of a statement is looked for, and nobody knows of what is none."""
         self._call_with_context("attach")
         for part in self._java.present():
             self._install(part)
         self._listener.start()
-        self._spark.listenerBus().addToQueue(self._listener, QUEUE)
+        register = partial(self._spark.listenerBus().addToQueue, self._listener, QUEUE)
+        if early is None:
+            register()
+        elif early.hand_over(self._read_first, register):
+            self._listener.endEarly()
 
     def take(self, most: int, seconds: float, forgotten: Collection[str] = ()) -> list[str]:
         """The next texts, a record each; waits that long for the first. `forgotten` are digests of plans that came
@@ -115,6 +127,9 @@ class DriverListener:
     def _call_with_context(self, method: str) -> None:
         kind = self._java.class_path.loader.loadClass("org.apache.spark.SparkContext")
         self._java.call("CommitRecorder", method, [kind], [self._spark])
+
+    def _read_first(self, kept: Any) -> None:
+        self._listener.readFirst(kept.events(), kept.last(), kept.lost())
 
     def _check_version(self) -> None:
         """A JVM keeps its classes, also for a Python with another headwater that comes later."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from headwater.events import Gap
 from headwater.events.health import GapReason
-from headwater.listeners.capture.driver_listener import QUEUE
+from headwater.listeners.capture.early_events import QUEUE
 from headwater.listeners.capture.records import (
     CaughtError,
     DroppedRecord,

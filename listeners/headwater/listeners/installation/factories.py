@@ -13,6 +13,7 @@ from headwater.events.names import JobName
 from headwater.listeners.bus import Bus, BusOptions, BusReport
 from headwater.listeners.capture import Capture
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.early_events import EarlyEvents
 from headwater.listeners.installation.application_environment import read_environment
 from headwater.listeners.jobs import ApplicationRuns
 from headwater.listeners.redactors import make_redactor, read_hash_key
@@ -36,6 +37,8 @@ class InstalledBus(Protocol):
 class InstalledCapture(Protocol):
     """What of `headwater.listeners.capture.Capture` is used here."""
 
+    @property
+    def sees_outside_commits(self) -> bool: ...
     def start(self) -> None: ...
     def drain(self, timeout: float) -> bool: ...
     def close(self, timeout: float) -> None: ...
@@ -52,11 +55,13 @@ class OpenBus(Protocol):
 @dataclass(frozen=True)
 class InstallationFactories:
     open_bus: OpenBus
-    make_capture: Callable[[Any, Settings, Any, ApplicationRuns], InstalledCapture]
-    """Of a SparkContext, the settings, the bus and the jobs."""
+    make_capture: Callable[[Any, Settings, Any, ApplicationRuns, EarlyEvents], InstalledCapture]
+    """Of a SparkContext, the settings, the bus, the jobs, and what Spark reports before it is ready."""
 
 
-def _make_capture(spark_context: Any, settings: Settings, bus: Any, jobs: ApplicationRuns) -> InstalledCapture:
+def _make_capture(
+    spark_context: Any, settings: Settings, bus: Any, jobs: ApplicationRuns, early: EarlyEvents
+) -> InstalledCapture:
     configuration = dict(spark_context._conf.getAll())
     redactor, _ = make_redactor(configuration, read_hash_key(settings))
     context = CaptureContext(
@@ -65,7 +70,7 @@ def _make_capture(spark_context: Any, settings: Settings, bus: Any, jobs: Applic
         redactor,
         settings.capture_sql,
     )
-    return Capture(spark_context, settings, bus, jobs, context)
+    return Capture(spark_context, settings, bus, jobs, context, early=early)
 
 
 DEFAULT_FACTORIES = InstallationFactories(Bus.open, _make_capture)

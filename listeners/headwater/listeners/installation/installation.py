@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Final
 
@@ -13,21 +14,35 @@ from headwater.events.health import Gap, GapReason
 from headwater.lens import consistent
 from headwater.listeners.bus import BusOptions, BusReport
 from headwater.listeners.capture.driver_listener import exclude_from_capture
+from headwater.listeners.capture.early_events import EarlyEvents
 from headwater.listeners.hadoop import hadoop_of_context
 from headwater.listeners.installation.factories import InstallationFactories, InstalledBus, InstalledCapture
 from headwater.listeners.jobs import ApplicationRuns, RunEnd, blocks, read_application_facts
 from headwater.listeners.jobs.job_run_tracker import JobRunTracker
 from headwater.listeners.jobs.worker import DaemonWorker
 from headwater.listeners.settings import Settings, read_settings
+from headwater.listeners.threads import DaemonThread
 from headwater.spi import Application
 
 _LOG = logging.getLogger(__name__)
 STOP_SECONDS: Final = 2.0
 """So long at most, in total, somebody waits for an end."""
+_PROMPT_SHARE: Final = 0.25
+"""After so much of the time that a job waits, what Spark reports begins to be kept: it goes on without us, maybe."""
 _RESERVE: Final = 0.1
 _DRAIN_SHARE: Final = 0.5
 _CLOSE_SECONDS: Final = 0.25
 _FLUSH_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True)
+class LateStart:
+    """A job that went on before capture was ready."""
+
+    began: datetime
+    went_on: datetime
+    is_kept: bool
+    """Whether what Spark reports is kept from then on."""
 
 
 class Installation:
@@ -42,6 +57,10 @@ class Installation:
         self._capture: InstalledCapture | None = None
         self._tracker: JobRunTracker | None = None
         self._consistent: consistent.ConsistentReads | None = None
+        self._early = EarlyEvents(context)
+        self._began = datetime.now(timezone.utc)
+        self._late: LateStart | None = None
+        self._is_ready = False
         self._is_installed = True
         self._is_capture_finished = False
         self._has_ended = False
@@ -52,7 +71,7 @@ class Installation:
     @property
     def is_active(self) -> bool:
         """Whether what Spark does is being recorded."""
-        return self._tracker is not None and self._is_installed
+        return self._is_ready and self._is_installed
 
     @property
     def jobs(self) -> ApplicationRuns | None:
@@ -71,7 +90,7 @@ class Installation:
     def flush(self, timeout: float = 10.0) -> bool:
         """Have all reported that happened so far, and dealt with by every listener; False if it isn't by then."""
         deadline = time.monotonic() + timeout
-        if self._tracker is None or self._bus is None:
+        if not self._is_ready or self._tracker is None or self._bus is None:
             return False
         return self._tracker.emit_all(timeout) and self._bus.flush(max(0.0, deadline - time.monotonic()))
 
@@ -83,18 +102,32 @@ class Installation:
 
     def start(self) -> None:
         """In a thread of its own, so that nothing that hangs can hold up the job for longer than `capture.wait`."""
-        began = datetime.now(timezone.utc)
-        timeout = read_settings(dict(self.context._conf.getAll()))[0].capture_wait
-        if not self._worker.call(self._start, timeout):
-            words = "what it does until then isn't recorded"
-            _LOG.warning(
-                "headwater isn't ready after %g s: the job goes on, and %s (spark.headwater.capture.wait)",
-                timeout,
-                words,
-            )
-            self._worker.submit(lambda: self._report_late_start(began))
-        elif self._tracker is not None:
+        patience = read_settings(dict(self.context._conf.getAll()))[0].capture_wait
+        started = self._worker.submit(self._start)
+        if not started.wait(_PROMPT_SHARE * patience):
+            DaemonThread("headwater-early", self._keep_early_events).start()
+            if not started.wait((1 - _PROMPT_SHARE) * patience):
+                self._go_on_without(patience)
+        if self._tracker is not None:
             blocks.restart_open_blocks(self._tracker)
+
+    def _keep_early_events(self) -> None:
+        """On a thread of its own: the worker's is busy with what takes so long."""
+        try:
+            self._early.begin()
+        except Exception as e:  # noqa: BLE001 - it is said that what the job does is missing
+            _LOG.warning("what Spark does until headwater is ready can't be kept: %s: %s", type(e).__name__, e)
+
+    def _go_on_without(self, patience: float) -> None:
+        """The job isn't held up any longer."""
+        now = datetime.now(timezone.utc)
+        is_kept = self._early.since is not None
+        self._late = LateStart(self._began, now, is_kept=is_kept)
+        words = "what it does until then is read later" if is_kept else "not all that it does until then is recorded"
+        _LOG.warning(
+            "headwater isn't ready after %g s: the job goes on, and %s (spark.headwater.capture.wait)", patience, words
+        )
+        self._worker.submit(self._report_late_start)
 
     def finish_capture(self, timeout: float) -> None:
         """The context ends: report what it did. How the run ends is reported by `end`."""
@@ -106,7 +139,10 @@ class Installation:
         """Tell how the run ended, and let go of everything. Whoever comes second waits for the first."""
         self._detach()
         deadline = time.monotonic() + timeout - _RESERVE
-        self._worker.call(lambda: self._end(ending, deadline), timeout + self._extra)
+        if not self._worker.call(lambda: self._end(ending, deadline), timeout + self._extra) and not self._is_ready:
+            self._emit_gap("the application ended before capture was ready: what it did isn't recorded", self._began)
+            if self._bus is not None:
+                self._bus.flush(_RESERVE)
 
     def _detach(self) -> None:
         self._is_installed = False
@@ -128,10 +164,11 @@ class Installation:
         jobs = self._jobs = ApplicationRuns(facts, settings, bus.emit)
         bus.attribute(jobs.application_job, jobs.application_run)
         jobs.begin()
-        self._capture = self._start_capture(settings, bus, jobs)
         self._tracker = JobRunTracker(self.context, jobs, self._drain, bus.dropped, heartbeat=settings.job_heartbeat)
-        if self._is_installed:
+        if self._is_installed:  # before capture: what it reads later knows the blocks that were entered meanwhile
             blocks.attach(self._tracker)
+        self._capture = self._start_capture(settings, bus, jobs)
+        self._is_ready = True
 
     def _begin_consistent_reads(self, configuration: Mapping[str, str]) -> None:
         """Where no key asks for them, nothing is installed and nothing is compiled."""
@@ -145,7 +182,7 @@ class Installation:
     def _start_capture(self, settings: Settings, bus: InstalledBus, jobs: ApplicationRuns) -> InstalledCapture | None:
         """Without capture the runs are still reported, and that nothing else is."""
         try:
-            capture = self._factories.make_capture(self.context, settings, bus, jobs)
+            capture = self._factories.make_capture(self.context, settings, bus, jobs, self._early)
             capture.start()
         except Exception as e:  # noqa: BLE001 - whatever this Spark is, the job goes on
             detail = f"nothing that this application does can be captured: {type(e).__name__}: {e}"
@@ -156,7 +193,7 @@ class Installation:
 
     def _drain(self, timeout: float) -> bool:
         try:
-            return self._capture is None or self._capture.drain(timeout)
+            return self._is_ready and (self._capture is None or self._capture.drain(timeout))
         except Exception as e:  # noqa: BLE001 - the JVM may be gone
             _LOG.debug("draining: %s: %s", type(e).__name__, e)
             return False
@@ -193,11 +230,22 @@ class Installation:
                 tracker.close()
             self._worker.close()
 
-    def _report_late_start(self, began: datetime) -> None:
-        """Behind the start, on its thread: the job didn't wait for all of it."""
+    def _report_late_start(self) -> None:
+        """Behind the start, on its thread. Where all was kept, only what no statement did can be missing."""
+        late, early, capture = self._late, self._early, self._capture
+        if late is None or capture is None:  # that there is no capture at all has been reported
+            return
         now = datetime.now(timezone.utc)
-        seconds = (now - began).total_seconds()
-        self._emit_gap(f"what the job did until capture was ready, {seconds:.1f} s after its session began", began, now)
+        if not late.is_kept:
+            until = early.since or now
+            seconds = (until - late.began).total_seconds()
+            self._emit_gap(f"what the job did in the first {seconds:.1f} s, before capture saw it", late.began, until)
+        if early.dropped:
+            detail = f"capture was late, and of what Spark reported until then {early.dropped} events found no room"
+            self._emit_gap(detail, early.since, now)
+        if capture.sees_outside_commits:
+            detail = "capture was late, and what was committed outside of statements until then wasn't seen"
+            self._emit_gap(detail, late.went_on, now)
 
     def _emit_gap(self, detail: str, first: datetime | None = None, last: datetime | None = None) -> None:
         if self._bus is not None and self._jobs is not None:

@@ -123,7 +123,7 @@ public final class CatalogHook {
 
     /** What the bus reported of a statement, and whether there can be nothing else; written into an open object. */
     public static void writeFacts(Statement statement, Json json) {
-        boolean received = !attached() && wanted && statement.kept.get(UNCLEAR) == null;
+        boolean received = (!attached() || statement.isReadLate) && wanted && statement.kept.get(UNCLEAR) == null;
         json.entry("certain", covers(statement.started) || received);
         List facts = takeReceived(statement);
         if (facts.isEmpty()) return;

@@ -31,6 +31,7 @@ final class ExecutionTracker {
     private final List batches = new ArrayList();
     /** Executions that ended last, and up to which number those are forgotten that ended before. */
     private final Map ended = new LinkedHashMap();
+    /** At first the last one of all: what has no larger number, and isn't running, began before we listened. */
     private long endedUpTo;
     /** By the number of a root that has ended: what runs in threads that were born in it. */
     private final Map late = new HashMap();
@@ -40,8 +41,11 @@ final class ExecutionTracker {
         this.endedUpTo = lastExecution();
     }
 
-    /** Whatever has a smaller number, and isn't running, is over: it began before we listened. */
-    private static long lastExecution() {
+    /** What began behind this execution was kept until we listened. */
+    synchronized void listenedSince(long execution) { endedUpTo = execution; }
+
+    /** The number that Spark gave last. */
+    static long lastExecution() {
         try {
             Object next = LazyFields.value(SQLExecution$.MODULE$, "_nextExecutionId");
             return ((java.util.concurrent.atomic.AtomicLong) next).get() - 1;
@@ -51,15 +55,18 @@ final class ExecutionTracker {
         }
     }
 
-    /** Of a start only this is kept: its plan's description may be long. Returns the statement that it is, or is part of. */
-    synchronized TrackedExecution started(SparkListenerSQLExecutionStart start) {
+    /**
+     * Of a start only this is kept: its plan's description may be long. `query` is null where it has ended meanwhile. Returns
+     * the statement that it is, or is part of.
+     */
+    synchronized TrackedExecution started(SparkListenerSQLExecutionStart start, QueryExecution query) {
         Long id = Long.valueOf(start.executionId());
         Number rootId = (Number) ScalaOptions.get(start.rootExecutionId());
         Long root = rootId == null ? id : Long.valueOf(rootId.longValue());
-        if (!root.equals(id) && hasEnded(root.longValue())) return afterEnd(root, id, start);
+        if (!root.equals(id) && hasEnded(root.longValue())) return afterEnd(root, id, start, query);
         TrackedExecution whole = opened(root, start.jobTags().contains(SqlExecutionListener.OWN));
-        if (root.equals(id)) begin(whole, start);
-        else if (whole.isOfUsersFunction()) within(whole, id, start);
+        if (root.equals(id)) begin(whole, start, query);
+        else if (whole.isOfUsersFunction()) within(whole, id, start, query);
         else part(whole, id);
         if (open.size() > MOST_STATEMENTS) forgetEldest();
         return whole;
@@ -80,17 +87,17 @@ final class ExecutionTracker {
     }
 
     /** Spark calls the root of a thread's executions what it was born in, also when that is over: it is no part of it. */
-    private TrackedExecution afterEnd(Long root, Long id, SparkListenerSQLExecutionStart start) {
+    private TrackedExecution afterEnd(Long root, Long id, SparkListenerSQLExecutionStart start, QueryExecution query) {
         List beside = (List) late.get(root);
         if (beside == null) late.put(root, beside = new ArrayList());
         TrackedExecution outer = innermost(beside);
         if (outer != null && outer.isOfUsersFunction()) {
-            within(outer, id, start);
+            within(outer, id, start, query);
             return outer;
         }
         TrackedExecution made = new TrackedExecution(new Statement(start.executionId()), start.jobTags().contains(SqlExecutionListener.OWN));
         beside(made, beside, outer, start);
-        begin(made, start);
+        begin(made, start, query);
         open.put(id, made);
         return made;
     }
@@ -109,12 +116,12 @@ final class ExecutionTracker {
         open.put(id, whole);
     }
 
-    private void within(TrackedExecution batch, Long id, SparkListenerSQLExecutionStart start) {
+    private void within(TrackedExecution batch, Long id, SparkListenerSQLExecutionStart start, QueryExecution query) {
         TrackedExecution made = new TrackedExecution(new Statement(start.executionId()), batch.isOwn);
         made.batch = batch;
         made.statement.isPart = true;
         beside(made, batch.members, innermost(batch.members), start);
-        begin(made, start);
+        begin(made, start, query);
         open.put(id, made);
     }
 
@@ -140,7 +147,7 @@ final class ExecutionTracker {
         return operator.contains("AsSelect") || operator.contains("Call");
     }
 
-    private void begin(TrackedExecution begun, SparkListenerSQLExecutionStart start) {
+    private void begin(TrackedExecution begun, SparkListenerSQLExecutionStart start, QueryExecution query) {
         Statement statement = begun.statement;
         String description = start.description();
         statement.started = start.time();
@@ -150,7 +157,6 @@ final class ExecutionTracker {
         while (tags.hasNext()) statement.tags.add(tags.next());
         begun.isBegun = true;
         if (begun.batch != null) return;
-        QueryExecution query = SQLExecution.getQueryExecution(start.executionId());
         adopt(statement, query);
         if (!begun.isOfUsersFunction()) return;
         begun.query = query;

@@ -15,6 +15,8 @@ final class HookState {
 
     /** Whether the hook sees commits now. */
     volatile boolean isInstalled;
+    /** The last execution that had begun before the hook saw commits. */
+    private volatile long lastUnseen;
     private final PendingFacts pending;
     /** What this JVM committed, by whatever names a commit of this format. */
     private final Map own = new LinkedHashMap() {
@@ -23,6 +25,18 @@ final class HookState {
 
     /** At most so many things to look up are kept. */
     HookState(int most) { this.pending = new PendingFacts(most); }
+
+    void installed() {
+        if (isInstalled) return;
+        isInstalled = true;
+        lastUnseen = ExecutionTracker.lastExecution();
+    }
+
+    /**
+     * Whether the hook saw all that a statement committed: not of one that began before the hook came. Numbers below zero
+     * are given to what a hook has seen begin.
+     */
+    boolean covers(Statement statement) { return isInstalled && (statement.id < 0 || statement.id > lastUnseen); }
 
     /** Keeps what the extractor has to look up when this execution's statement has ended. */
     void later(String execution, Object what) { pending.add(execution, what); }

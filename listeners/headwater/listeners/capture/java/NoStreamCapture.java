@@ -15,7 +15,7 @@ public final class NoStreamCapture implements StreamCapture {
 
     public void adopt(Statement statement, QueryExecution query) { }
 
-    public StreamQuery at(UUID id, UUID run) { return null; }
+    public StreamQuery at(UUID id, UUID run, Object running) { return null; }
 
     public StreamQuery of(StreamingQueryListener.Event event) { return null; }
 

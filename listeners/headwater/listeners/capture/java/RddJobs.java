@@ -41,7 +41,8 @@ final class RddJobs {
         libraries = (String[]) all.toArray(new String[0]);
     }
 
-    synchronized void started(SparkListenerJobStart start) {
+    /** `kept` is the stage that the job is for, where somebody kept it for us. */
+    synchronized void started(SparkListenerJobStart start, Object kept) {
         try {
             Properties properties = start.properties();
             if (properties == null) return;
@@ -54,7 +55,7 @@ final class RddJobs {
             String site = site(last, properties);
             if (site == null || isOwn(properties)) return;
             boolean saves = last.name().startsWith(WRITER);
-            Stage giving = saves ? RddJobOutput.stageOf(context, start.jobId()) : null;
+            Stage giving = !saves ? null : kept != null ? (Stage) kept : RddJobOutput.stageOf(context, start.jobId());
             open.put(Integer.valueOf(start.jobId()), new RddJobOutput(site, properties.getProperty(TAGS), start.time(), saves, giving));
         } catch (Throwable e) {
             CaughtErrors.report("RddJobs.started", e);

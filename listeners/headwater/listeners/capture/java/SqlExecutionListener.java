@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -13,7 +14,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerJobEnd;
 import org.apache.spark.scheduler.SparkListenerJobStart;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogEvent;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.SQLExecution;
@@ -49,6 +52,8 @@ public final class SqlExecutionListener extends SparkListener {
     private final boolean reads;
     private final AtomicLong offered = new AtomicLong();
     private final AtomicLong finished = new AtomicLong();
+    /** What Spark reported before we were there, in its order; null when all of it is read. The bus's thread reads it. */
+    private Queue early;
     private final com.codahale.metrics.Counter droppedBySpark;
     private long lost;
     private long failures;
@@ -84,6 +89,19 @@ public final class SqlExecutionListener extends SparkListener {
     public void setTableLogs(String directories) { RddSources.setTableLogs(lines(directories)); }
 
     private static List lines(String text) { return text.isEmpty() ? new ArrayList() : Arrays.asList(text.split("\n")); }
+
+    /**
+     * Before this is registered: what EarlyEvents keeps is read first. `last` is the execution that had begun last when it
+     * was registered, and `lost` how many events Spark's queue had dropped. The two may be registered at the same time.
+     */
+    public void readFirst(Queue early, long last, long lost) {
+        this.early = early;
+        this.lost = lost;
+        running.listenedSince(last);
+    }
+
+    /** Nothing is kept for us any more: what is left is read at the next event, which this is. */
+    public void endEarly() throws Exception { post(new EarlyEnd()); }
 
     public void start() {
         reader = new Thread(null, new Runnable() { public void run() { readLoop(); } }, "headwater-reader", 256L << 20);
@@ -206,7 +224,36 @@ public final class SqlExecutionListener extends SparkListener {
         return null;
     }
 
-    public void onJobEnd(org.apache.spark.scheduler.SparkListenerJobEnd end) {
+    public void onJobEnd(SparkListenerJobEnd end) { receive(end); }
+
+    public void onJobStart(SparkListenerJobStart job) { receive(job); }
+
+    public void onTaskEnd(SparkListenerTaskEnd end) {
+        if (end.taskInfo() == null || !end.taskInfo().successful()) receive(end);
+    }
+
+    public void onOtherEvent(SparkListenerEvent event) { receive(event); }
+
+    /** An event that both of us get is the last one that was kept for us so far. */
+    private void receive(SparkListenerEvent event) {
+        while (early != null && !stopped) {
+            Object[] kept = (Object[]) early.poll();
+            if (kept == null && event instanceof EarlyEnd) early = null;
+            if (kept == null) break;
+            if (kept[0] != event) receive((SparkListenerEvent) kept[0], kept[1], true);
+        }
+        receive(event, null, false);
+    }
+
+    /** `beside` is what EarlyEvents kept with it. */
+    private void receive(SparkListenerEvent event, Object beside, boolean isLate) {
+        if (event instanceof SparkListenerJobStart) started((SparkListenerJobStart) event, beside);
+        else if (event instanceof SparkListenerJobEnd) ended((SparkListenerJobEnd) event);
+        else if (event instanceof SparkListenerTaskEnd) ended((SparkListenerTaskEnd) event);
+        else other(event, beside, isLate);
+    }
+
+    private void ended(SparkListenerJobEnd end) {
         try {
             if (!stopped) jobs.ended(end);
         } catch (Throwable e) {
@@ -214,33 +261,33 @@ public final class SqlExecutionListener extends SparkListener {
         }
     }
 
-    public void onTaskEnd(org.apache.spark.scheduler.SparkListenerTaskEnd end) {
+    private void ended(SparkListenerTaskEnd end) {
         try {
-            if (!stopped && (end.taskInfo() == null || !end.taskInfo().successful())) jobs.failed(end.stageId());
+            if (!stopped) jobs.failed(end.stageId());
         } catch (Throwable e) {
             CaughtErrors.report("SqlExecutionListener.onTaskEnd", e);
         }
     }
 
-    public void onOtherEvent(SparkListenerEvent event) {
+    private void other(SparkListenerEvent event, Object beside, boolean isLate) {
         if (stopped) return;
         try {
-            if (event instanceof SparkListenerSQLExecutionStart) started((SparkListenerSQLExecutionStart) event);
-            else if (event instanceof SparkListenerSQLExecutionEnd) ended((SparkListenerSQLExecutionEnd) event);
+            if (event instanceof SparkListenerSQLExecutionStart) started((SparkListenerSQLExecutionStart) event, (QueryExecution) beside);
+            else if (event instanceof SparkListenerSQLExecutionEnd) ended((SparkListenerSQLExecutionEnd) event, isLate);
             else if (event instanceof ProcedureCall) called((ProcedureCall) event);
             else if (event instanceof QueueMark) ((QueueMark) event).arrived(offered.get());
-            else if (event instanceof ExternalCatalogEvent && !CatalogHook.attached()) CatalogHook.receive((ExternalCatalogEvent) event, running.statements());
+            else if (event instanceof ExternalCatalogEvent && (isLate || !CatalogHook.attached())) CatalogHook.receive((ExternalCatalogEvent) event, running.statements());
             else if (ServerClients.isClientEvent(event)) later(clients.receive(event));
-            else if (event instanceof StreamingQueryListener.Event) streaming((StreamingQueryListener.Event) event);
+            else if (event instanceof StreamingQueryListener.Event) streaming((StreamingQueryListener.Event) event, beside);
         } catch (Throwable e) {
             CaughtErrors.report("SqlExecutionListener.onOtherEvent", e);
         }
     }
 
-    public void onJobStart(SparkListenerJobStart job) {
+    private void started(SparkListenerJobStart job, Object stage) {
         try {
             if (!stopped) clients.begin(job);
-            if (!stopped) jobs.started(job);
+            if (!stopped) jobs.started(job, stage);
         } catch (Throwable e) {
             CaughtErrors.report("SqlExecutionListener.onJobStart", e);
         }
@@ -253,11 +300,12 @@ public final class SqlExecutionListener extends SparkListener {
         offered.incrementAndGet();
     }
 
-    private void started(SparkListenerSQLExecutionStart start) throws Exception {
-        TrackedExecution whole = running.started(start);
+    private void started(SparkListenerSQLExecutionStart start, QueryExecution kept) throws Exception {
+        QueryExecution query = kept != null ? kept : SQLExecution.getQueryExecution(start.executionId());
+        TrackedExecution whole = running.started(start, query);
         if (whole.statement.id != start.executionId()) return;
         clients.begin(whole.statement, start);
-        if (whole.statement.stream != null) announce(whole.statement.stream, whole.statement, SQLExecution.getQueryExecution(start.executionId()));
+        if (whole.statement.stream != null) announce(whole.statement.stream, whole.statement, query);
     }
 
     /** That a query runs is reported with its first micro-batch, or when it is sure that none comes: that says where it starts. */
@@ -267,10 +315,10 @@ public final class SqlExecutionListener extends SparkListener {
         later(new Runnable() { public void run() { texts.mark(streams.started(stream, first, query)); } });
     }
 
-    private void streaming(StreamingQueryListener.Event event) {
+    private void streaming(StreamingQueryListener.Event event, Object running) {
         if (event instanceof StreamingQueryListener.QueryStartedEvent) {
             StreamingQueryListener.QueryStartedEvent begun = (StreamingQueryListener.QueryStartedEvent) event;
-            streams.at(begun.id(), begun.runId());
+            streams.at(begun.id(), begun.runId(), running);
         } else if (event instanceof StreamingQueryListener.QueryTerminatedEvent) {
             final StreamingQueryListener.QueryTerminatedEvent end = (StreamingQueryListener.QueryTerminatedEvent) event;
             announce(streams.ended(end.runId()), null, null);
@@ -294,8 +342,9 @@ public final class SqlExecutionListener extends SparkListener {
         offered.incrementAndGet();
     }
 
-    private void ended(SparkListenerSQLExecutionEnd end) {
+    private void ended(SparkListenerSQLExecutionEnd end, boolean isLate) {
         TrackedExecution known = running.ended(end.executionId());
+        if (known != null && known.statement.id == end.executionId()) known.statement.isReadLate = isLate;
         if (known != null && known.statement.id == end.executionId() && StreamQuery.isExecution(end.qe())) {
             running.adopt(known.statement, end.qe());
             announce(known.statement.stream, known.statement, end.qe());

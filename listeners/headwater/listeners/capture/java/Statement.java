@@ -19,6 +19,8 @@ public final class Statement {
     public String client;
     /** Whether Spark ran a job for it. */
     public boolean ranJob;
+    /** Whether all that Spark reported of it was kept before there was anybody to read it. */
+    boolean isReadLate;
     public Map confs = new HashMap();
     public List tags = new ArrayList();
     /** Executions within it, itself among them, whose facts are its facts. */

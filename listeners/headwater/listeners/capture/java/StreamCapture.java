@@ -19,7 +19,7 @@ public interface StreamCapture {
     /** Set which query and batch a statement is of. */
     void adopt(Statement statement, QueryExecution query);
     /** The run, where it is known or still active; else null. */
-    StreamQuery at(UUID id, UUID run);
+    StreamQuery at(UUID id, UUID run, Object running);
     /** The run of which something was reported that isn't its start or end; null where it isn't there any more. */
     StreamQuery of(StreamingQueryListener.Event event);
     /** Forget a run, and return it if it was known. */

@@ -28,10 +28,12 @@ public final class StreamRuns implements StreamCapture {
         statement.batch = batch.currentBatchId();
     }
 
-    public synchronized StreamQuery at(UUID id, UUID run) {
+    private StreamQuery at(UUID id, UUID run) { return at(id, run, null); }
+
+    public synchronized StreamQuery at(UUID id, UUID run, Object kept) {
         StreamRun known = (StreamRun) byRun.get(run);
         if (known != null) return known;
-        StreamExecution running = running(id, run);
+        StreamExecution running = kept instanceof StreamExecution ? (StreamExecution) kept : running(id, run);
         if (running == null) return null;
         StreamRun made = new StreamRun(running);
         byRun.put(run, made);

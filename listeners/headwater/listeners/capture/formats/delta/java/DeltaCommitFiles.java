@@ -31,7 +31,7 @@ final class DeltaCommitFiles {
             }
             json.closeList();
         }
-        if (!DeltaState.HOOK.isInstalled) candidates(statement, tables, json);
+        if (!DeltaState.HOOK.covers(statement)) candidates(statement, tables, json);
     }
 
     /** The commit of a transaction: none before what it read, and none behind the first that isn't there. */

@@ -164,7 +164,7 @@ public final class DeltaExtractor implements FormatExtractor {
     public void ended(Statement statement, Json json) throws Exception {
         Map tables = new TreeMap();
         collect(statement.plan, tables, new java.util.IdentityHashMap());
-        if (statement.plan instanceof SaveIntoDataSourceCommand && !DeltaState.HOOK.isInstalled) saved((SaveIntoDataSourceCommand) statement.plan, statement, tables);
+        if (statement.plan instanceof SaveIntoDataSourceCommand && !DeltaState.HOOK.covers(statement)) saved((SaveIntoDataSourceCommand) statement.plan, statement, tables);
         if (!tables.isEmpty()) {
             json.key("tables").open();
             for (Iterator i = tables.entrySet().iterator(); i.hasNext();) {

@@ -47,7 +47,7 @@ public final class DeltaHook {
         original = before;
         ours = after;
         scans();
-        DeltaState.HOOK.isInstalled = true;
+        DeltaState.HOOK.installed();
     }
 
     /** The original observers, unless somebody has replaced ours since. */

@@ -141,7 +141,7 @@ public final class HudiExtractor implements FormatExtractor, FormatCommands {
         if (statement.plan instanceof MergeIntoHoodieTableCommand) merged(((MergeIntoHoodieTableCommand) statement.plan).mergeInto(), json);
         if (HudiTargets.isHudis(statement.plan)) {
             LinkedHashSet wanted = new LinkedHashSet();
-            boolean covered = HudiTargets.isCovered(session, HudiTargets.options(statement.plan));
+            boolean covered = HudiTargets.isCovered(statement, session, HudiTargets.options(statement.plan));
             json.entry("covered", covered && HudiTargets.callsBack(statement.plan));
             HudiTargets.collect(statement.plan, session, wanted);
             if (!wanted.isEmpty()) json.entry("target", (String) wanted.iterator().next());
@@ -149,7 +149,7 @@ public final class HudiExtractor implements FormatExtractor, FormatCommands {
             if (name != null) json.key("table").open().entry("database", (String) ScalaOptions.get(name.database())).entry("name", name.table()).close();
             if (!covered || !HudiTargets.callsBack(statement.plan)) paths.addAll(wanted);
         }
-        if (statement.stream != null) HudiTargets.streamed(statement.stream, session, paths, json);
+        if (statement.stream != null) HudiTargets.streamed(statement, session, paths, json);
         if (paths.isEmpty()) return;
         Json evolved = new Json().openList();
         json.key("timelines").open();

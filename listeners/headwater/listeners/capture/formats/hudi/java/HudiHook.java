@@ -62,7 +62,7 @@ public final class HudiHook {
         infer(HoodieWriteCommitCallbackConfig.TURN_CALLBACK_ON, name, new Function() {
             public Object apply(Object config) { return isFree((HoodieConfig) config, "class", name) ? Option.of(OURS) : Option.empty(); }
         });
-        HudiState.HOOK.isInstalled = true;
+        HudiState.HOOK.installed();
     }
 
     public static synchronized void uninstall() throws Exception {

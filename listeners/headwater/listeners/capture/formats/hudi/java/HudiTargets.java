@@ -47,9 +47,9 @@ final class HudiTargets {
 
     static String path(Object sink) throws Exception { return (String) ScalaOptions.get(LazyFields.value(sink, "tablePath")); }
 
-    /** Whether the hook sees all that this session's writes commit, unless a write's own options say otherwise. */
-    static boolean isCovered(SparkSession session, Map options) {
-        return HudiState.HOOK.isInstalled && CommitRecorder.listening() && !hasOwn(DFSPropertiesConfiguration.getGlobalProps().keySet())
+    /** Whether the hook saw all that this statement committed, as its session and its own options have it. */
+    static boolean isCovered(Statement statement, SparkSession session, Map options) {
+        return HudiState.HOOK.covers(statement) && CommitRecorder.listening() && !hasOwn(DFSPropertiesConfiguration.getGlobalProps().keySet())
             && !hasOwn(ValueWriter.javaMap(session.conf().getAll()).keySet()) && !hasOwn(options.keySet());
     }
 
@@ -62,10 +62,11 @@ final class HudiTargets {
     static String key(String path, String instant) { return new org.apache.hadoop.fs.Path(path).toUri().getPath() + "\n" + instant; }
 
     /** The tables that a query reads and writes: where they are. */
-    static void streamed(StreamQuery stream, SparkSession session, Set found, Json json) throws Exception {
+    static void streamed(Statement statement, SparkSession session, Set found, Json json) throws Exception {
+        StreamQuery stream = statement.stream;
         Object sink = stream.sink();
         if (isSink(sink)) {
-            boolean covered = isCovered(session, new HashMap());
+            boolean covered = isCovered(statement, session, new HashMap());
             json.entry("covered", covered).entry("target", path(sink));
             if (!covered) found.add(path(sink));
         }

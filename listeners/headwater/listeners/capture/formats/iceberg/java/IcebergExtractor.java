@@ -99,7 +99,7 @@ public final class IcebergExtractor implements FormatExtractor, NestedPlanExtrac
 
     public void ended(Statement statement, Json json) throws Exception {
         List committed = IcebergState.HOOK.take(statement.executions);
-        if (!IcebergState.HOOK.isInstalled) json.entry("hooked", false);
+        if (!IcebergState.HOOK.covers(statement)) json.entry("hooked", false);
         Map tables = kept(statement, TABLES);
         written(statement.plan, tables);
         boolean command = IcebergCommands.describe(statement, committed, json);

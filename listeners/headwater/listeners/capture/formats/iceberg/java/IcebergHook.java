@@ -27,7 +27,7 @@ public final class IcebergHook {
             Listeners.register(listener, IncrementalScanEvent.class);
             registered = true;
         }
-        IcebergState.HOOK.isInstalled = true;
+        IcebergState.HOOK.installed();
     }
 
     public static synchronized void uninstall() throws Exception {

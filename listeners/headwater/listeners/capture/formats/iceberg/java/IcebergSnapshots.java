@@ -37,7 +37,7 @@ final class IcebergSnapshots {
         if (statement.started < 0) return;
         evolved(statement, committed, tables, json);
         json.key("candidates").openList();
-        if (!IcebergState.HOOK.isInstalled)
+        if (!IcebergState.HOOK.covers(statement))
             for (Iterator i = tables.values().iterator(); i.hasNext();) candidates(statement, (Table) i.next(), writes.keySet(), json);
         json.closeList();
     }

@@ -125,7 +125,7 @@ public final class PaimonCommands {
         else if (name.equals("CreateBranchProcedure")) tag(table, argument(call, 2), json);
         else if (name.equals("FastForwardProcedure")) heads(table, argument(call, 1), json);
         String kind = name.equals("CompactProcedure") ? "COMPACT" : name.equals("ExpirePartitionsProcedure") ? "OVERWRITE" : null;
-        boolean noted = name.equals("CompactProcedure") && (hasWriter || PaimonWriter.isCovered(table));
+        boolean noted = name.equals("CompactProcedure") && (hasWriter || PaimonWriter.isCovered(statement, table));
         if (kind != null && !noted) within(statement, table, kind, json);
     }
 

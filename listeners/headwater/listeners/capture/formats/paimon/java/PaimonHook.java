@@ -46,7 +46,7 @@ public final class PaimonHook {
             throw new IllegalStateException("commit.callbacks has a default of its own: " + before);
         standard.set(CoreOptions.COMMIT_CALLBACKS, callback.getName());
         original = before == null || before.equals(callback.getName()) ? "" : before;
-        PaimonState.HOOK.isInstalled = true;
+        PaimonState.HOOK.installed();
     }
 
     public static synchronized void uninstall() throws Exception {

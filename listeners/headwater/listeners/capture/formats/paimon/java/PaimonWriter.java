@@ -42,9 +42,9 @@ public final class PaimonWriter {
         return user == null ? null : new PaimonWriter((String) user, writer.table());
     }
 
-    /** Whether the hook sees all that is committed to this table by writes. */
-    static boolean isCovered(FileStoreTable table) {
-        return PaimonState.HOOK.isInstalled && CommitRecorder.listening() && !table.options().containsKey(CoreOptions.COMMIT_CALLBACKS.key())
+    /** Whether the hook saw all that this statement's writes committed to this table. */
+    static boolean isCovered(Statement statement, FileStoreTable table) {
+        return PaimonState.HOOK.covers(statement) && CommitRecorder.listening() && !table.options().containsKey(CoreOptions.COMMIT_CALLBACKS.key())
             && !table.options().containsKey(CoreOptions.PARTITION_EXPIRATION_TIME.key());
     }
 
@@ -53,7 +53,7 @@ public final class PaimonWriter {
         json.open().entry("user", user);
         if (PaimonCommands.makesTable(statement.plan)) PaimonTables.create(table, json);
         else PaimonTables.place(table, json);
-        if (isCovered(table)) {
+        if (isCovered(statement, table)) {
             json.entry("seen", PaimonState.HOOK.isOwn(user));
         } else {
             long since = statement.started < 0 ? 0 : statement.started;

@@ -1,0 +1,153 @@
+"""What a job does before capture is ready is read when it is, and what can't be is a Gap.
+
+Capture waits here until the job says so: how long a machine takes to start it doesn't matter.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kit.drivers import PYTHON, SESSION, Ended, Place
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+LATE = """
+import threading
+from headwater.listeners.installation import InstallationFactories, contexts
+go, factories = threading.Event(), contexts.factories
+def make(*parts):
+    go.wait()
+    return factories.make_capture(*parts)
+contexts.factories = InstallationFactories(factories.open_bus, make)
+"""
+READY = """
+go.set()
+assert contexts._running[0]._worker.call(lambda: None, 120)
+"""
+LAST = """
+spark.range(3).write.saveAsTable('late')
+assert contexts._running[0].flush(120)
+spark.stop()
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, java_home: Path) -> Place:
+    """Of the wait, three quarters are there to begin to keep what comes."""
+    made = Place(tmp_path, java_home, patience=None)
+    made.configure({"spark.headwater.capture.wait": "12s"})
+    return made
+
+
+def run(place: Place, job: str) -> Ended:
+    ended = place.python(LATE + SESSION + job)
+    assert ended.code == 0, ended.err
+    return ended
+
+
+def tables(ended: Ended) -> list[str]:
+    """The tables and directories that were written, in the order in which that was reported."""
+    outputs = [output for event in ended.of("Committed") for output in event["outputs"]]
+    return [each["table"]["table"] if "table" in each else Path(each["dataset"]["name"]).name for each in outputs]
+
+
+def test_what_a_job_did_before_a_late_start_is_read_once_and_in_order(place: Place) -> None:
+    """Statements, those that fail, jobs of RDDs, threads born within, and blocks: each as it would be read at once."""
+    job = """
+import headwater.listeners as headwater
+spark.range(3).write.saveAsTable("first")
+spark.sql("CREATE TABLE IF NOT EXISTS first (id bigint) USING parquet")
+spark.sql("CREATE TABLE IF NOT EXISTS made (id bigint) USING parquet")
+try: spark.sql("INSERT INTO first SELECT raise_error('no')")
+except Exception as e: assert "no" in str(e)
+with headwater.job("block"):
+    spark.sql("INSERT INTO made SELECT id FROM first")
+spark.sparkContext.parallelize(["a"]).saveAsTextFile("text")
+spark.table("first").write.parquet("files")
+"""
+    ended = run(place, job + READY + LAST)
+
+    written = dict(zip(tables(ended), ended.of("Committed"), strict=True))
+    assert len(written) == len(ended.of("Committed"))
+    assert [name for name in written if name != "text"] == ["first", "made", "files", "late"]
+    assert [name for name, event in written.items() if event["job"]["name"] == "block"] == ["made"]
+    assert written["text"]["outputs"][0]["format"] == "TEXT"
+    assert [event["identifier"]["table"] for event in ended.of("CreateTable")] == ["first", "made", "late"]
+    assert not ended.of("Gap")
+    assert "is read later" in ended.err
+
+
+def test_a_stream_of_a_late_start_gives_its_batches_to_a_function(place: Place) -> None:
+    """What the function writes is a statement of the micro-batch: that is only known of a query while it runs."""
+    job = """
+import os
+os.makedirs("in"); open("in/a.csv", "w").write("1\\n")
+def write(rows, number): rows.write.mode("append").saveAsTable("sink")
+stream = spark.readStream.schema("id int").csv("in").writeStream.foreachBatch(write).trigger(availableNow=True)
+query = stream.option("checkpointLocation", "checkpoint").start()
+"""
+    whole = job + "query.awaitTermination()\n" + READY + LAST
+    ended = run(place, whole)
+    assert [name for name in tables(ended) if name != "in"] == ["sink", "late"]
+    assert not ended.of("Gap")
+
+
+def test_what_was_not_kept_is_a_gap(place: Place) -> None:
+    """Where nothing at all is waited for, the first statements come before there is anybody to keep them."""
+    place.configure({"spark.headwater.capture.wait": "0s"})
+    ended = run(place, "spark.range(3).write.saveAsTable('early')\n" + READY + LAST)
+
+    assert tables(ended)[-1] == "late"
+    gap = ended.of("Gap")[0]
+    assert gap["detail"].startswith("what the job did in the first ")
+    assert gap["first_time"] < gap["last_time"] <= ended.of("Committed")[-1]["time"]
+    assert gap["run"] == ended.of("Committed")[-1]["run"]
+
+
+def test_a_job_that_ends_before_capture_is_ready_is_a_gap(place: Place) -> None:
+    place.configure({"spark.headwater.capture.wait": "1s"})
+    ended = run(place, "spark.range(3).write.saveAsTable('early')\nspark.stop()\n")
+
+    (gap,) = ended.of("Gap")
+    assert gap["detail"].startswith("the application ended before capture was ready")
+
+
+BUSY = 4
+FIRST = """
+import os
+from headwater.listeners.installation import contexts
+spark.sparkContext.parallelize(["a"]).saveAsTextFile("text")
+spark.range(3).write.saveAsTable("first")
+spark.sql("INSERT INTO first SELECT id FROM first")
+assert contexts._running[0]._worker.call(lambda: None, 200)
+assert contexts._running[0].flush(200)
+spark.stop()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", [1, 2])
+def test_a_driver_on_a_busy_core_that_has_to_compile_finds_every_statement(
+    tmp_path: Path, java_home: Path, start: int
+) -> None:
+    """As it is at night on an edge node: the wait is the usual one, and over long before the classes are compiled."""
+    place = Place(tmp_path, java_home, patience=None)
+    core = str(min(os.sched_getaffinity(0)))
+    loop = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(["taskset", "-c", core, *loop]) for _ in range(BUSY)]
+    try:
+        job = place.script(SESSION + FIRST)
+        ended = place.run("taskset", "-c", core, PYTHON, job, HEADWATER_CACHE=str(tmp_path / f"empty{start}"))
+    finally:
+        for each in busy:
+            each.kill()
+            each.wait()
+
+    assert ended.code == 0, ended.err
+    assert "headwater isn't ready after" in ended.err
+    assert sorted(tables(ended)) == ["first", "first", "text"], [gap["detail"] for gap in ended.of("Gap")]
+    assert not [gap for gap in ended.of("Gap") if "can't" in gap["detail"]]
