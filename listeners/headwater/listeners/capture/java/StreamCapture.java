@@ -18,7 +18,7 @@ public interface StreamCapture {
     String unknown();
     /** Set which query and batch a statement is of. */
     void adopt(Statement statement, QueryExecution query);
-    /** The run, where it is known or still active; else null. */
+    /** The run, where it is known or still active; else null. `running` is what runs it, where somebody kept that. */
     StreamQuery at(UUID id, UUID run, Object running);
     /** The run of which something was reported that isn't its start or end; null where it isn't there any more. */
     StreamQuery of(StreamingQueryListener.Event event);
