@@ -116,8 +116,8 @@ class Settings(Config):
     """Whether hooks in the table formats' libraries see commits in the thread that makes them. With `off` some
     snapshots are inexact, and a Gap says which."""
     capture_wait: Seconds = 10
-    """How long a new SparkContext waits until capture is ready. A start that takes longer goes on in the background,
-    and a Gap says from when to when nothing was recorded."""
+    """How long a new SparkContext waits until capture is ready. A start that takes longer goes on in the background.
+    What the job does meanwhile is kept and read then; a Gap says what may be missing."""
     capture_queue_count: Annotated[int, Field(gt=0)] = 20_000
     """How many records may wait between the driver's JVM and Python; what is above it is dropped, and a Gap says how
     many."""

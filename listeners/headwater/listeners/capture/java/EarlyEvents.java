@@ -54,7 +54,7 @@ public final class EarlyEvents extends SparkListener {
             next.setAccessible(true);
             return ((AtomicLong) next.get(SQLExecution$.MODULE$)).get() - 1;
         } catch (Throwable e) {
-            return -1;
+            return -1;  // ExecutionTracker reports that the field isn't there
         }
     }
 
@@ -88,7 +88,7 @@ public final class EarlyEvents extends SparkListener {
             scala.Option session = SparkSession.getDefaultSession();
             return session.isEmpty() ? null : ((SparkSession) session.get()).sharedState().activeStreamingQueries().get(id);
         } catch (Throwable e) {
-            return null;
+            return null;  // it is looked up later, or said to be unknown
         }
     }
 
@@ -98,7 +98,7 @@ public final class EarlyEvents extends SparkListener {
             scala.Option active = context.dagScheduler().jobIdToActiveJob().get(Integer.valueOf(job));
             return active.isEmpty() ? null : ((ActiveJob) active.get()).finalStage();
         } catch (Throwable e) {
-            return null;
+            return null;  // that it saved something unknown is reported
         }
     }
 }
