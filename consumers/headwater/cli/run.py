@@ -15,6 +15,7 @@ from headwater.cli.flags import Flags, pair
 from headwater.cli.output import CommandOutput
 from headwater.config import from_file
 from headwater.errors import ConfigurationError
+from headwater.terminal import printable_lines
 
 if TYPE_CHECKING:
     from headwater.lens import Lens, SessionLenses
@@ -217,7 +218,8 @@ def _list_refusals(lenses: Sequence[SessionLenses], code: int) -> int:
     if not found:
         return code
     went_on = ". The script went on without it, so it did less here than it does without the lens" if not code else ""
-    print(f"headwater: {len(found)} refused under the lens{went_on}:", *found, sep="\n  ", file=sys.stderr)
+    lines = [f"headwater: {len(found)} refused under the lens{went_on}:", *found]
+    print("\n  ".join(printable_lines(each) for each in lines), file=sys.stderr)
     return code or Exit.JOB_FAILED
 
 

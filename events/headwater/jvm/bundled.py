@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from headwater.jvm.archives import ArchiveFacts, read_facts
 
@@ -69,8 +69,10 @@ def jar_identity(path: Path) -> str:
 def read_index(directory: Path) -> tuple[BundledArchive, ...]:
     """The index of this wheel's archives; empty where it has none."""
     try:
-        lines = json.loads((directory / _INDEX).read_text("utf-8"))
-        return tuple(BundledArchive(**{**each, "jars": tuple(each["jars"])}) for each in lines)
+        lines: list[dict[str, Any]] = json.loads((directory / _INDEX).read_text("utf-8"))
+        for each in lines:
+            each["jars"] = tuple(each["jars"])
+        return tuple(BundledArchive(**each) for each in lines)
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, TypeError, KeyError) as e:

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import pyspark
 
+from headwater.jvm.loader import ClassPath
 from headwater.listeners.capture.formats import java_parts
-from headwater.listeners.capture.jvm import JavaClasses
+from headwater.listeners.capture.jvm import JavaClasses, rename_moved
 
 SECONDS: Final = 120
 TARGET: Final = "9"
@@ -33,7 +34,8 @@ def complaints_of_javac(spark_context: Any, place: Path) -> list[str]:
     classes = JavaClasses(spark_context)
     present = classes.present()
     absent = {name for part in java_parts() if part not in present for name in part.sources()}
-    sources = {name: text for name, text in classes.sources.items() if name not in absent}
+    as_here = rename_moved(ClassPath(spark_context._gateway.jvm))
+    sources = {name: as_here(text) for name, text in classes.sources.items() if name not in absent}
     assert sources
     for name, text in sources.items():
         for ours, theirs in FOR_JAVAC.items():

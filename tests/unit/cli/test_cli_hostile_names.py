@@ -135,6 +135,7 @@ PRINTS = {
     "output.py": "is where words are printed",
     "erasing.py": "asks by `printable`",
     "replay_output.py": "shows numbers",
+    "run.py": "lists refusals by `printable_lines`",
     "showing.py": "prints lines of `format_line` and `json_line`",
 }
 """Modules of the command line that print themselves."""
