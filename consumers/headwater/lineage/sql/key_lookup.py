@@ -67,11 +67,14 @@ class _RawBytes(LargeBinary):
         return None
 
 
+_RAW_BYTES: Final = _RawBytes()
+
+
 def has_any_key(dialect: str, column: ColumnElement[Any], keys: Sequence[Any]) -> ColumnElement[bool]:
     """Return a condition: the column has one of these keys."""
     if dialect != "postgresql":
         listed: Any = bindparam(
-            None, list(keys), _RawBytes() if isinstance(column.type, LargeBinary) else None, expanding=True
+            None, list(keys), _RAW_BYTES if isinstance(column.type, LargeBinary) else None, expanding=True
         )
         return column.in_(listed)  # as a list each key would be looked at
     array = sql_cast(bindparam(None, array_text(keys), NullType()), _ARRAYS[type(keys[0]) if keys else bytes])
