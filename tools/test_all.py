@@ -1,13 +1,14 @@
-"""`make test-all`: everything that takes long; `SLICE=3/24` plays a part of at most eight minutes.
+"""`make test-all`: everything that takes long; `SLICE=3/25` plays a part of at most eight minutes.
 
-Each kind of long test is cut into as many parts as there are slices, and a slice plays its part of each kind:
+The last slice plays the contracts of stores and of the bus on servers in containers. Each other kind of long test is
+cut into as many parts as there are other slices, and a slice plays its part of each:
 
 - tests that are `long`: the rest of sampled families, races, many random rounds, the demo, the whole path;
 - the tests of capture on the other main line of Spark, and smoke tests on one more Spark;
 - the laws with many more examples (Hypothesis);
 - the fast tests on another Python: every slice on one of them, 3.12 with coverage and its limit.
 
-`SLICE=auto` takes one of 24 by the commit's hash, so that the landings of a week play all of them.
+`SLICE=auto` takes one of 25 by the commit's hash, so that the landings of a week play all of them.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tools import check, environment, sparks, test
 
-SLICES = 24
+SLICES = 25
 PYTHONS = ("3.10", "3.12", "3.13")
 COVERED = "3.12"
 
@@ -38,7 +40,7 @@ class Slice:
 
     @classmethod
     def parse(cls, text: str) -> Slice:
-        """`3/24`, `auto` for the one that the commit's hash chooses, or nothing for everything."""
+        """`3/25`, `auto` for the one that the commit's hash chooses, or nothing for everything."""
         if not text:
             return cls(1, 1)
         if text == "auto":
@@ -66,7 +68,7 @@ def commit() -> str:
 
 def long_tests(part: Slice) -> int:
     """Tests that `make test` leaves out."""
-    return some(test.pytest("-m", "long and not spark4", f"--slice={part}"))
+    return some(test.pytest("-m", "long and not spark4 and not containers", f"--slice={part}"))
 
 
 def laws(part: Slice) -> int:
@@ -107,6 +109,14 @@ def fast_tests_on(version: str) -> int:
     return subprocess.run([*command, *files], cwd=environment.ROOT, env=env, check=False).returncode
 
 
+def in_containers() -> int:
+    """The contracts on real servers, and the tests of containers, where a Docker engine can be started."""
+    command = [str(environment.PYTHON), "-m", "tests.kit.containers", str(environment.PYTHON), "-m", "pytest"]
+    chosen = ["-q", "--no-skips", "-m", "(database or kafka or containers) and not spark", "-n0"]
+    files = ["tests/contract", "tests/integration/test_containers.py"]
+    return subprocess.run([*command, *chosen, *files], cwd=environment.ROOT, check=False).returncode
+
+
 def some(status: int) -> int:
     """A small kind may have nothing for a slice; that is no failure (pytest's status 5)."""
     return 0 if status == NOTHING_COLLECTED else status
@@ -122,14 +132,26 @@ KINDS: dict[str, Callable[[Slice], int]] = {
 }
 
 
+CONTAINERS = "containers"
+
+
+def kinds(part: Slice) -> dict[str, Callable[[], int]]:
+    """What a slice plays: containers in the last one, a part of all else in each other; everything in one of one."""
+    others = Slice(part.number, max(1, part.count - 1))
+    parts: dict[str, Callable[[], int]] = {name: partial(kind, others) for name, kind in KINDS.items()}
+    if part.count == 1:
+        return {**parts, CONTAINERS: in_containers}
+    return {CONTAINERS: in_containers} if part.number == part.count else parts
+
+
 def main() -> int:
     """Play the slice that SLICE names; print each kind's time; fail if any failed."""
     part = Slice.parse(os.environ.get("SLICE", ""))
     print(f"== slice {part}: make test-all SLICE={part} plays it again", flush=True)
     failed = []
-    for name, kind in KINDS.items():
+    for name, kind in kinds(part).items():
         started = time.monotonic()
-        status = kind(part)
+        status = kind()
         verdict = "FAILED" if status else "ok"
         print(f"== slice {part}, {name}: {verdict} after {time.monotonic() - started:.0f} s", flush=True)
         if status:

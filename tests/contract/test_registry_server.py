@@ -90,6 +90,19 @@ def registry() -> Iterator[SchemaRegistry]:
         yield running
 
 
+@pytest.fixture(params=["process", pytest.param("container", marks=[pytest.mark.containers, pytest.mark.long])])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Of a new registry, here or in a container."""
+    if request.param == "process":
+        with schema_registry() as running:
+            yield running.url
+    else:
+        from tests.kit.containers import registry_container  # its import takes a while
+
+        with registry_container() as address:
+            yield address
+
+
 def asked(url: str, method: str, body: dict[str, str] | None) -> tuple[int, str, Any]:
     data = None if body is None else json.dumps(body).encode()
     request = Request(url, data, {"Content-Type": CONTENT_TYPE}, method=method)  # noqa: S310 - http on loopback
@@ -100,9 +113,9 @@ def asked(url: str, method: str, body: dict[str, str] | None) -> tuple[int, str,
         return e.code, e.headers["Content-Type"], json.load(e)
 
 
-def test_it_answers_as_the_reference_says(registry: SchemaRegistry) -> None:
+def test_it_answers_as_the_reference_says(url: str) -> None:
     for method, path, body, status, expected in CONTRACT:
-        found, kind, answer = asked(registry.url + path, method, body)
+        found, kind, answer = asked(url + path, method, body)
         assert (found, kind) == (status, CONTENT_TYPE), (method, path, answer)
         if status == 200:
             assert answer == expected, (method, path)
@@ -111,9 +124,9 @@ def test_it_answers_as_the_reference_says(registry: SchemaRegistry) -> None:
             assert set(answer) == {"error_code", "message"}
 
 
-def test_confluents_own_client_in_memory_says_the_same_of_one_subject(registry: SchemaRegistry) -> None:
+def test_confluents_own_client_in_memory_says_the_same_of_one_subject(url: str) -> None:
     """Its ids are not those of contents where there are several subjects, and it refuses nothing."""
-    ours, theirs = (SchemaRegistryClient.new_client({"url": url}) for url in (registry.url, "mock://"))
+    ours, theirs = (SchemaRegistryClient.new_client({"url": each}) for each in (url, "mock://"))
     for text in (ONE, WITH_DEFAULT, ONE):
         schema = Schema(text, "AVRO")
         assert ours.register_schema("s", schema) == theirs.register_schema("s", schema)

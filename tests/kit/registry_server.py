@@ -1,5 +1,6 @@
 """A schema registry for tests: the part of the REST interface of Confluent's that producers and readers of Avro need,
-over real HTTP on loopback. tests/contract/test_registry_server.py holds it to what that interface's reference says.
+over real HTTP on loopback, or as a program in a container. tests/contract/test_registry_server.py holds it to what that
+interface's reference says.
 """
 
 from __future__ import annotations
@@ -227,7 +228,7 @@ def _kind(schema: Any) -> str:
 
 
 @contextmanager
-def schema_registry() -> Generator[SchemaRegistry]:
+def schema_registry(host: str = "127.0.0.1", port: int = 0) -> Generator[SchemaRegistry]:
     """A registry that runs as long as the block."""
     registry = SchemaRegistry()
 
@@ -257,8 +258,8 @@ def schema_registry() -> Generator[SchemaRegistry]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the library's
             """Silent: the tests look at `requests`."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    registry.url = f"http://127.0.0.1:{server.server_port}"
+    server = ThreadingHTTPServer((host, port), Handler)
+    registry.url = f"http://{host}:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -267,3 +268,8 @@ def schema_registry() -> Generator[SchemaRegistry]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+if __name__ == "__main__":
+    with schema_registry("0.0.0.0", 8081):  # noqa: S104 - of a container, which publishes the port on loopback
+        threading.Event().wait()

@@ -1,8 +1,7 @@
 """Decides where a server comes from.
 
-The first of these that is available: an address in the environment; a container, if testcontainers is installed and a
-Docker engine answers; a real server, started here. HEADWATER_SERVERS=local skips containers,
-HEADWATER_SERVERS=container requires them.
+The first of these that is available: an address in the environment; with HEADWATER_SERVERS=containers a container, if
+testcontainers is installed and a Docker engine answers; a real server, started here.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from functools import partial
 from headwater.errors import ConfigurationError
 from headwater.local import containers
 from headwater.local.addresses import kafka_address, mariadb_address, postgres_address, query_fault
-from headwater.local.errors import MissingRequirementError
 from headwater.local.external import ExternalService
 from headwater.local.kafka import KafkaServer, kafka_libraries, metadata_fault
 from headwater.local.mariadb import MariaDBServer
@@ -25,7 +23,7 @@ from headwater.local.postgres import PostgresServer, postgres_programs
 from headwater.local.service import ServerOrigin, Service
 
 SERVERS_VARIABLE = "HEADWATER_SERVERS"
-_CHOICES = ("auto", "container", "local")
+_CHOICES = ("containers", "local")
 
 
 class ServerKind(Enum):
@@ -74,21 +72,14 @@ def choose_server(
     if given:
         address = _ADDRESSES[kind](kind.variable, given)
         return ServerChoice(kind, ServerOrigin.ENVIRONMENT, f"{kind.variable} gives its address", address)
-    choice = environ.get(SERVERS_VARIABLE, "").strip() or "auto"
+    choice = environ.get(SERVERS_VARIABLE, "").strip() or "local"
     if choice not in _CHOICES:
         raise ConfigurationError(f"{SERVERS_VARIABLE}={choice!r} is none of {', '.join(_CHOICES)}")
     if choice == "local":
-        return ServerChoice(kind, ServerOrigin.LOCAL, f"{SERVERS_VARIABLE}=local")
+        return ServerChoice(kind, ServerOrigin.LOCAL, f"neither {kind.variable} nor {SERVERS_VARIABLE} names another")
     if docker_answers():
         return ServerChoice(kind, ServerOrigin.CONTAINER, "testcontainers is installed and a Docker engine answers")
-    if choice == "container":
-        raise MissingRequirementError(
-            f"{SERVERS_VARIABLE}=container, but no Docker engine answers testcontainers: start Docker and "
-            "pip install testcontainers, or unset it"
-        )
-    return ServerChoice(
-        kind, ServerOrigin.LOCAL, f"{kind.variable} is not set and no Docker engine answers testcontainers"
-    )
+    return ServerChoice(kind, ServerOrigin.LOCAL, "no Docker engine answers, or testcontainers isn't installed")
 
 
 def service(kind: ServerKind, *, durable: bool = True) -> Service:

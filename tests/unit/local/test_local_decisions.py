@@ -39,8 +39,19 @@ def test_without_an_address_and_docker_the_server_is_started_here(kind: ServerKi
 
 
 @pytest.mark.parametrize("kind", list(ServerKind))
-def test_a_docker_engine_that_answers_is_used(kind: ServerKind) -> None:
-    assert choose_server(kind, {}, docker).origin is ServerOrigin.CONTAINER
+def test_containers_are_used_where_a_docker_engine_answers(kind: ServerKind) -> None:
+    assert choose_server(kind, {"HEADWATER_SERVERS": "containers"}, docker).origin is ServerOrigin.CONTAINER
+
+
+def test_without_a_docker_engine_containers_are_local_processes_and_it_says_why() -> None:
+    decision = choose_server(ServerKind.KAFKA, {"HEADWATER_SERVERS": "containers"}, no_docker)
+    assert decision.origin is ServerOrigin.LOCAL
+    assert "no Docker engine answers" in decision.why
+
+
+def test_images_are_pulled_only_if_containers_are_asked_for() -> None:
+    """Whoever has Docker and testcontainers for something else gets local servers as everybody."""
+    assert choose_server(ServerKind.POSTGRES, {}, never_asked).origin is ServerOrigin.LOCAL
 
 
 @pytest.mark.parametrize(
@@ -87,13 +98,8 @@ def test_local_can_be_insisted_on() -> None:
     assert choose_server(ServerKind.MARIADB, {"HEADWATER_SERVERS": "local"}, never_asked).origin is ServerOrigin.LOCAL
 
 
-def test_a_container_insisted_on_without_docker_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(MissingRequirementError, match="start Docker and pip install testcontainers"):
-        choose_server(ServerKind.KAFKA, {"HEADWATER_SERVERS": "container"}, no_docker)
-
-
 def test_an_unknown_choice_names_the_known_ones() -> None:
-    with pytest.raises(ConfigurationError, match="'docker' is none of auto, container, local"):
+    with pytest.raises(ConfigurationError, match="'docker' is none of containers, local"):
         choose_server(ServerKind.KAFKA, {"HEADWATER_SERVERS": "docker"}, never_asked)
 
 

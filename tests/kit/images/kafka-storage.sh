@@ -1,0 +1,2 @@
+#!/bin/sh
+exec java -cp '/opt/kafka/*' kafka.tools.StorageTool "$@"
