@@ -71,7 +71,8 @@ def docker_engine() -> Generator[None, None, None]:
     finally:
         process.terminate()
         process.wait(timeout=60)
-        subprocess.run(["umount", folder / "exec" / "netns" / "default"], check=False)  # it leaves this one mounted
+        netns = ["umount", str(folder / "exec" / "netns" / "default")]  # which it leaves mounted now and then
+        subprocess.run(netns, stderr=subprocess.DEVNULL, check=False)
         shutil.rmtree(folder)
 
 
