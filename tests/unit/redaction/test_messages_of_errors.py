@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
-import zipfile
-from collections.abc import Iterator
-from pathlib import Path
-
-import pyspark
 import pytest
 
 from headwater.events import Event
 from headwater.events.jobs import ErrorDetails, JobStatus, JobStatusChanged, StatementFailed
 from headwater.events.producer import Producer
-from headwater.events.redaction import REDACTED, mask_message, mask_parameter
+from headwater.events.redaction import mask_message, mask_parameter
+from tests.kit.spark_messages import mask_all_messages
 
 CAST = (
     '[CAST_INVALID_INPUT] The value {} of the type "STRING" cannot be cast to "DECIMAL(10,2)" because it is malformed. '
@@ -126,22 +120,6 @@ def test_what_raise_error_says_is_a_literal() -> None:
     assert event.error.message == "?"
 
 
-VALUES = ("'QZX QZX'", "'QZX's 'QZX''", '"(a = QZX)"', "987654321", "-98765.4321BD", "DATE '9876-05-04'", "[QZX,QZX]")
-
-
-def templates() -> Iterator[tuple[str, str]]:
-    """Spark's own messages, by their error condition: `<name>` stands where a value goes."""
-    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("spark-common-utils_*.jar")
-    with zipfile.ZipFile(jar) as files:
-        name = next(name for name in files.namelist() if re.search(r"error-(classes|conditions)\.json$", name))
-        classes = json.loads(files.read(name))
-    for condition, described in classes.items():
-        text = "\n".join(described["message"])
-        yield condition, f"[{condition}] {text} SQLSTATE: 42000"
-        for sub, more in described.get("subClass", {}).items():
-            yield f"{condition}.{sub}", f"[{condition}.{sub}] {text} {' '.join(more['message'])} SQLSTATE: 42000"
-
-
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
@@ -160,30 +138,10 @@ def test_parameters_keep_names_and_lose_values(name: str, value: str, expected: 
     assert mask_parameter(name, value) == expected
 
 
-GLUED = re.compile(r"[\w.-]<\w+>")  # table<name>: what is filled in there is no value
-NO_DATA = re.compile(r"<(?:batch|batchMetadataFile)>")
-
-
 def test_no_value_comes_through_any_message_of_spark() -> None:
     """Whatever Spark fills in, as Spark writes values. The condition and the end of the message stay."""
-    leaks, lost, seen = [], [], 0
-    hidden: set[str] = set()
-    for condition, template in templates():
-        if condition.startswith("_LEGACY") or GLUED.search(template):
-            continue
-        for value in VALUES:
-            filled = re.sub(r"<\w+>", lambda _found, value=value: value, NO_DATA.sub("7", template))  # type: ignore[misc]
-            masked = mask_message(filled)
-            seen += 1
-            if re.search(r"QZX|9876|4321", re.sub(r"`[^`]*`", "", masked)):  # backticks hold names
-                leaks.append(masked)
-            if REDACTED in masked:  # it speaks of a token, say
-                hidden.add(condition)
-            elif not masked.startswith(f"[{condition}] ") or not (
-                masked.endswith("SQLSTATE: 42000") or not value.isdigit()
-            ):
-                lost.append(masked)
-    assert leaks == []
-    assert lost == []
-    assert len(hidden) < 10
-    assert seen > 3_000
+    found = mask_all_messages()
+    assert found.leaks == []
+    assert found.lost == []
+    assert len(found.hidden) < 10
+    assert found.count > 3_000

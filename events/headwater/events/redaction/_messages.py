@@ -29,6 +29,7 @@ _RAISED: Final = re.compile(  # what somebody wrote into raise_error() is a lite
     rf"(?s)(\[USER_RAISED_EXCEPTION\] |java\.lang\.RuntimeException: (?!\[[A-Z_.]+\])).*?(?= SQLSTATE: |{_FRAME}|\Z)"
 )
 _RAISES_ANYTHING: Final = frozenset(["java.lang.RuntimeException"])
+_OF_SPARK: Final = re.compile(r"\s*\[[A-Z][A-Z0-9]*(?:[_.][A-Z0-9]+)+\]\s?")
 _CONDITION: Final = re.compile(r"\s*\[[A-Z][A-Z0-9_.]*\]")
 _BARE_VALUE: Final = re.compile(  # values that stand there without quotes
     r"(?si)(duplicate map key |record parsing: |malformed csv record: |violated by row with values:)"
@@ -57,7 +58,7 @@ _FIXED: Final = rf"""
     | \w{{1,99}}(?:-\w{{1,99}}){{0,20}}(?:\.\w{{1,99}}){{1,20}}:\d+\b
     | localhost:\d+\b
     | `(?:[^`]|``)*`
-    | (?i:\b(?:{_NAMED})\ )(?:"[\w.$/<>:-]+"(?![\w"])|'[\w.$/<>:-]+'(?![\w']))
+    | (?i:\b(?:{_NAMED})\ )(?:"(?![+-]?\d)[\w.$/<>:-]+"(?![\w"])|'(?![+-]?\d)[\w.$/<>:-]+'(?![\w']))
     | (?:extra\ input|mismatched\ input|missing|at\ or\ near|alternative\ at\ input|token)\ '(?:{_SIGN})'(?![\w'])
     | "(?:\?|true|false|{_TYPES}|(?:spark|hive|parquet|delta|hoodie|fs)(?:\.[\w-]+)+)"(?!["\w])
     | [XxRrNnEeBb](?=['"]) | {_WORD}(?:'(?:t|s|re|ve|ll|d|m)\b)? | \s+ | ['"]{{2}}(?=[\s)\]}},.:;]|\Z)
@@ -91,7 +92,10 @@ def mask_message(text: str, kind: str = "") -> str:
     """
     if kind in _RAISES_ANYTHING and not _CONDITION.match(text):
         return "?" if text else text
-    safe = without_secrets(text[:_READ])[:_KEPT]  # cut after that: half a password doesn't look like one
+    name = _OF_SPARK.match(text)  # of an error, and Spark's own: redaction doesn't read it
+    condition = name.group() if name else ""
+    safe = condition + without_secrets(text[len(condition) : _READ])  # cut after that: half a password isn't seen
+    safe = safe[:_KEPT]
     message, end = _split_end(safe)
     fixed = _STATEMENT.sub(r"\1\n?", message)
     fixed = _PLAN.sub("", fixed)
