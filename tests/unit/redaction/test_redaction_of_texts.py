@@ -89,6 +89,7 @@ def test_errors_of_spark_keep_what_they_say() -> None:
         (f"-----BEGIN X-----\n\n{SECRET}\n-----END X-----\n\nlast", "§\n\nlast"),
         (f"-----BEGIN X-----\n\n{SECRET}\n\ncut off", "§"),
         (f"Password:\n\n{SECRET}\n\nlast", "Password§\n\nlast"),
+        (f"Password&#58;\n\n{SECRET}\n\nlast", "Password§\n\nlast"),
         (f"password={REDACTED}{SECRET}", "password§"),
         ("%70" * 5_000, "§"),
     ],

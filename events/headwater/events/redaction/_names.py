@@ -43,7 +43,7 @@ WEAK: Final = word_set("""
 
 _ESCAPE: Final = re.compile(
     r"%(?:25)*(?P<percent>[2-7][0-9a-f]|0[9ad])|(?P<bytes>(?:%(?:25)*[89a-f][0-9a-f])+)"
-    r"|(?<!\\)\\+(?:u(?P<high>d[89ab][0-9a-f]{2})\\+u(?P<low>d[c-f][0-9a-f]{2})|u(?P<code>[0-9a-f]{4})"
+    r"|(?<!\\)\\+(?:u(?P<high>d[89ab][0-9a-f]{2})\\+u(?P<low>d[c-f][0-9a-f]{2})|u(?P<code>(?!d[89a-f])[0-9a-f]{4})"
     r"|u\{(?P<braced>[0-9a-f]{1,5})\}|x(?P<hex>[2-7][0-9a-f]))"
     r"|&(?:amp;)*(?:#x(?P<number>[0-9a-f]{2,5})|#0*(?P<decimal>\d{2,6})|(?P<entity>quot|apos|lt|gt|equals|colon|commat|sol));?"
 )

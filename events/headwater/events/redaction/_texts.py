@@ -49,6 +49,7 @@ _HARMLESS: Final = re.compile(
 _HARMLESS_HINTS: Final = ("pass", "token", "credentials", "://", "length]", "0x", "/secret")
 _BOUND: Final = r"(?:[\]\"'`>)\s\\]{0,8}(?::?=|[-=]>|:(?![:/])|\||,\s*[\"'\\])|[ \t]*\\*[\"'(])"
 _BEGINS: Final = {size: rf"(?<![a-z]{'.' * size})" for size in (3, 4)}
+_APART: Final = {size: rf"(?:(?<![a-z]{'.' * size})|(?<=\\[nrt]{'.' * size}))" for size in (2, 4)}
 _NO_MORE: Final = "(?![a-z])"
 _IN_QUERIES: Final = "(?:key|code|sign|sid|session|sessionid|jsessionid|hmac|hash|pw)="
 _OF_LOGINS: Final = (
@@ -56,15 +57,15 @@ _OF_LOGINS: Final = (
     "|by|not|required)"
 )
 _NAMED: Final = re.compile(  # a secret's name only where a value follows, and hashes of passwords
-    rf"pw{_NO_MORE}(?:{_BOUND}|(?<![a-z]..)\s\S)|keytab (?:for|of) [^\s:=]{{1,64}}\s{{0,4}}[:=]"
-    rf"|auth{_NO_MORE}(?:{_BOUND}|(?<![a-z]....)\s(?!{_OF_LOGINS})[\w.@/+-]{{1,64}}\s{{1,4}}\S)|pass{_NO_MORE}(?:{_BOUND}|(?<=[a-z_.-]....)|(?=:\S))"
+    rf"pw{_NO_MORE}(?:{_BOUND}|{_APART[2]}\s\S)|keytab (?:for|of) [^\s:=]{{1,64}}\s{{0,4}}[:=]"
+    rf"|auth{_NO_MORE}(?:{_BOUND}|{_APART[4]}\s(?!{_OF_LOGINS})[\w.@/+-]{{1,64}}\s{{1,4}}\S)|pass{_NO_MORE}(?:{_BOUND}|(?<=[a-z_.-]....)|(?=:\S))"
     rf"|pin{_BEGINS[3]}(?: is\b|{_NO_MORE}{_BOUND})|otp{_NO_MORE}{_BOUND}|sas{_BEGINS[3]}{_NO_MORE}{_BOUND}"
     rf"|sig{_BEGINS[3]}{_NO_MORE}{_BOUND}|jwt(?:\.|{_BOUND})|psk{_BEGINS[3]}\b|creds?{_NO_MORE}{_BOUND}"
     rf"|assertion{_BOUND}|salt{_BEGINS[4]}=|pepper=|nonce=|seed{_BEGINS[4]}:|cvv{_BOUND}|refresh=|hub-signature"
     rf"|signature[\"'`\\]{{0,4}}\s{{0,8}}(?:[-=]>|=|[\"'`]\s{{0,8}}:)|sess(?:ion)?[-_.]?id{_NO_MORE}{_BOUND}|connect\.sid"
     rf"|\?{_IN_QUERIES}|&(?:amp;)*{_IN_QUERIES}|;{_IN_QUERIES}|#{_IN_QUERIES}|code=[^\s&]+&(?:amp;)*state=|license\s?[=:]\s"
     r"|aes_encrypt\s{0,8}\(|aes_decrypt\s{0,8}\(|des_encrypt\s?\(|crypt\s?\(|openrowset\s?\(|linkedsrvlogin|encrypt_string"
-    r"|x-[a-z-]{0,20}(?:key|auth|session)\b|keystring|key-string|server key\b|snmp-server|user=\w{1,64}%"
+    r"|x-[a-z-]{0,20}(?:key|auth|session)\b|keystring|key-string|server key\b|snmp-server"
     r"|:\d{2,5}:[^:\s]{1,64}:[^:\s]{1,64}:\S|:\*:[^:\s]{1,64}:[^:\s]{1,64}:\S|//[\w.%-]{1,64}:[ \t\r]*\n"
     r"|basic\s+(?=[a-z+/_=-]{0,200}[0-9=])[a-z0-9+/_=-]{6}|negotiate\s+\S{8}|ntlm\s+\S{8}|digest[\s:]\s*\w+[=:]"
     r"|\|\s?sudo\b|\|\s?kinit\b|sudo -s\b|<<<|<<[-~]?[\\\"']{0,4}[a-z_]"
@@ -85,7 +86,7 @@ _SHAPES: Final = re.compile(
     r"|pypi-[\w-]{10}|hv[sbr]\.[\w-]{10}|SG(?<!\w..)\.[\w-]{10,}\.|hf_[A-Za-z0-9]{10}|do[opr]_v1_|shp[acs][ats]_|PMAK-|glsa_"
     r"|glc_\w{8}|lin_api_|secret_\w{10}|ntn_\w{10}|figd_|sbp_|pscale_|dp\.pt\.|dp\.st\.|dp\.sa\.|NRAK-|NRII-|EAACEdEose"
     r"|AGE-SECRET|sq0[a-z]{3}-|AKCp\w{10}|key-[0-9a-f]{32}|-----BEGIN |---- BEGIN |PuTTY-User-Key|Private-Lines|AQICAH"
-    r"|FlyV1 |tfp_\w{10}|rubygems_|AC(?<!\w..)[0-9a-f]{32}|SK(?<!\w..)[0-9a-f]{32}"
+    r"|user(?:=|\W\S{1,8}?)\w{1,64}%|FlyV1 |tfp_\w{10}|rubygems_|AC(?<!\w..)[0-9a-f]{32}|SK(?<!\w..)[0-9a-f]{32}"
 )
 _LINE_WITH_AT: Final = re.compile(r"(?m)^[^\n@]*@[^\n]*")
 _SLASHES: Final = re.compile(r"/[\\]*/")
@@ -99,14 +100,16 @@ _COMMANDS: Final = word_set("""
     psexec schtasks sbt
 """)
 _COMMAND: Final = re.compile(pattern_of(sorted(_COMMANDS), "") + r"[\w-]{0,20}(?:\.exe)?[\s\"',\\]")
+_ESCAPED_ENDS: Final = frozenset(["\\n", "\\r", "\\t"])
 _FLAG: Final = re.compile(
-    r"[\s\"',](?:[-/][a-z]{0,3}?[pauwkxbe]|--(?:[a-z-]{0,9}user|auth|cert|value)\b)|\suserid=|\spass:|\susing\s|<\("
+    r"[\s\"',](?:[-/][a-z]{0,3}?[pauwkxbe]|--(?:[a-z-]{0,9}user|auth|cert|value)\b)|[\s,]user(?:id)?=|\spass:|\susing\s|<\("
     r"|\s[\w.]{1,64}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
 )
 FRAME: Final = re.compile(r"(?m)^[ \t]+at (?:[\w$]+[./])+[\w$<>]+\([\w$. ]{1,80}(?::\d{1,6})?\)[ \t]*$")
 _UNCERTAIN: Final = re.compile(r"[^A-Za-z\s,.:;()\[\]{}$_+>-]")
 _WORDS: Final = re.compile(r"\s*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.]?[ \t]+)*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.:]?\s*)?")
 _BLANK: Final = re.compile(r"\n[ \t\r\f\v]*\n")
+_COLONS: Final = (":", ":\r", "&#58;", "&#x3a;", "&#x3A;", "&colon;", "%3a", "%3A", "\\u003a", "\\u003A")
 _VISIBLE: Final = re.compile(r"\w")
 Place = tuple[int, int]
 """Where a secret is named or recognised, and until where the text may be shown."""
@@ -190,7 +193,7 @@ def _end_of_paragraph(text: str, start: int, shown_until: int) -> int:
         if at < 0:
             return len(text)
     for blank in _BLANK.finditer(text, at):
-        if _VISIBLE.search(text, at, blank.start()) and not text.endswith(":", at, blank.start()):
+        if _VISIBLE.search(text, at, blank.start()) and not text.endswith(_COLONS, at, blank.start()):
             return blank.start()
     return len(text)
 
@@ -240,7 +243,7 @@ def _commands(seen: str) -> Iterator[Place]:
     done = 0
     for command in _COMMAND.finditer(seen):
         start = command.start()
-        if start >= done and not seen[start - 1 : start].isalnum():
+        if start >= done and (not seen[start - 1 : start].isalnum() or seen[start - 2 : start] in _ESCAPED_ENDS):
             blank = _BLANK.search(seen, command.end())
             done = blank.start() if blank else len(seen)
             flag = _FLAG.search(seen, command.end() - 1, done)
