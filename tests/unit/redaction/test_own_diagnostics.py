@@ -23,13 +23,16 @@ PACKAGES = (
 
 
 def sentences(tree: ast.Module) -> Iterator[str]:
-    """The texts of a module that are no docstrings, with `x1` for what is filled in."""
+    """The texts of a module that are no docstrings and no lists of words, with `x1` for what is filled in."""
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    split = {ast.unparse(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr == "split"}
+    lists = {id(node.value) for node in nodes if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in split}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "x1" for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside | docs:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside | docs | lists:
             yield node.value
 
 
