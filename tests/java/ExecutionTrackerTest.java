@@ -61,7 +61,7 @@ public final class ExecutionTrackerTest {
         SparkPlanInfo plan = new SparkPlanInfo(operator, operator, nobody, none, nobody);
         scala.collection.immutable.Set tags = scala.collection.immutable.Set$.MODULE$.empty();
         return tracker.started(new SparkListenerSQLExecutionStart(
-            id, scala.Option.apply((Object) Long.valueOf(root)), "text", "", "", plan, 1000L, none, tags));
+            id, scala.Option.apply((Object) Long.valueOf(root)), "text", "", "", plan, 1000L, none, tags), null);
     }
 
     private static java.util.List longs(long one) { return Arrays.asList(new Object[] {Long.valueOf(one)}); }
