@@ -47,7 +47,7 @@ def places(postgres: Service, mariadb: Service, tmp_path_factory: pytest.TempPat
     for number, catalog in enumerate(pip5_story.CATALOGS, 1):
         lite = create_engine(f"sqlite:///{files}/store{number}.db")
         METADATA.create_all(lite)
-        fill(lite, pip5_story.events(), ("paimon", catalog))
+        fill(lite, pip5_story.events(catalog2_keeps_data=True), ("paimon", catalog))
         lite.dispose()
     with (
         database_of(postgres.address, schema="headwater") as pg,
@@ -55,8 +55,8 @@ def places(postgres: Service, mariadb: Service, tmp_path_factory: pytest.TempPat
         postgres_reader(pg, "headwater"),
         mariadb_reader(maria, *(name for name, _ in own)),
     ):
-        fill(pg, pip5_story.events(), ("paimon", None), *own)
-        fill(maria, pip5_story.events(), *own)
+        fill(pg, pip5_story.events(catalog2_keeps_data=True), ("paimon", None), *own)
+        fill(maria, pip5_story.events(catalog2_keeps_data=True), *own)
         with pg.begin() as connection:
             for schema in ("paimon", *(name for name, _ in own), "headwater"):
                 connection.execute(text(f"GRANT USAGE ON SCHEMA {schema} TO reader"))
