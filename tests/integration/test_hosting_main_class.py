@@ -66,7 +66,7 @@ def test_a_main_class_and_how_it_ends(place: Place, app: Path, end: str, code: i
     assert terminal.get("exit_code") == (None if end == "stop" else code)
     if end == "raise":
         assert terminal["error"]["type"] == "java.lang.IllegalStateException"
-        assert terminal["error"]["message"].startswith("no orders for user=")
+        assert terminal["error"]["message"].startswith("no orders for ")
         assert "geheim" not in str(ended.events)
         assert 'Exception in thread "main" java.lang.IllegalStateException: no orders' in ended.err
         assert "acme.Main.main" in ended.err, "with the stack, as Java shows it"

@@ -19,7 +19,7 @@ VALUES: Final = (
 )  # fmt: skip
 SECRETS: Final = ("password=QZXQZX9876QZ", "'https://joe:QZXQZX9876QZ@h/x'", "'AKIAQZXQZX9876QZ4321'")
 _GLUED: Final = re.compile(r"[\w.-]<\w+>")  # table<name>: what is filled in there is no value
-_NO_DATA: Final = re.compile(r"<(?:batch|batchMetadataFile)>|(?<=version )<\w+>")
+_NO_DATA: Final = re.compile(r"<batchMetadataFile>|(?<=batch )<\w+>|(?<=version )<\w+>")
 
 
 @dataclass

@@ -211,5 +211,5 @@ def test_no_value_comes_through_any_message_of_spark_4() -> None:
     found = mask_all_messages()
     assert found.leaks == []
     assert found.lost == []
-    assert len(found.hidden) < 15
+    assert len(found.hidden) < 20
     assert found.count > 6_000
