@@ -217,7 +217,7 @@ class VersionHistories:
     def versions_read(self, dataset: bytes, branch: str | None, snapshot: int | None = None) -> list[SnapshotRef]:
         """Return the versions of a table that any commit read, the newest first."""
         group = list(self._walk.identities.group(dataset))
-        found = load_versions_read(self._walk.connection, group, snapshot=snapshot, branch=branch)
+        found = load_versions_read(self._walk, group, snapshot=snapshot, branch=branch)
         self._versions_read.update({each.ref: each for each in found})
         return [each.ref for each in found]
 

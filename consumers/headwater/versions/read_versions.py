@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, select
 
 from headwater.lineage.mapping.commits import SINK
+from headwater.lineage.questions.traversal.context import TraversalContext
 from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.tombstones import not_hidden
 
 
 class ObservedVersion(NamedTuple):
@@ -44,16 +47,21 @@ def load_generations(connection: Connection, datasets: Collection[bytes]) -> dic
 
 
 def load_versions_read(
-    connection: Connection, datasets: Collection[bytes], *, snapshot: int | None = None, branch: str | None = None
+    walk: TraversalContext, datasets: Collection[bytes], *, snapshot: int | None = None, branch: str | None = None
 ) -> list[ObservedVersion]:
     """Return the versions of a table that any commit read as a whole, the newest first: by number where numbers have an
-    order, else by when they were first read."""
-    row = access_of(t.READ).c
+    order, else by when they were first read. Reads that aren't shown don't count."""
+    read, commit = access_of(t.READ), table_of(t.COMMIT)
+    row = read.c
     of_branch = row.branch.is_(None) if branch is None else row.branch == branch
     of_number = row.snapshot.is_not(None) if snapshot is None else row.snapshot == snapshot
     key = (row.dataset, row.snapshot, row.generation, row.branch, row.format)
     chosen = select(*key, func.min(row.first).label("since")).group_by(*key)
-    rows = connection.execute(chosen.where(row.dataset.in_(datasets), of_number, of_branch, row.version.is_(None)))
+    chosen = chosen.where(row.dataset.in_(datasets), of_number, of_branch, row.version.is_(None))
+    if not walk.hiding.hides_nothing:
+        its = and_(row.commit_id == commit.c.id, row.barrier == commit.c.barrier)
+        chosen = chosen.select_from(read.join(commit, its)).where(not_hidden(row, commit.c, DATA))
+    rows = walk.connection.execute(chosen)
     found = [
         ObservedVersion(
             SnapshotRef(bytes(one.dataset), one.snapshot, one.generation, one.branch), one.format, one.since

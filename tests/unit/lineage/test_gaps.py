@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,6 +15,7 @@ from headwater.events import (
     Committed,
     CreateTable,
     DatasetsUnified,
+    Event,
     Gap,
     Heartbeat,
     Input,
@@ -25,6 +27,7 @@ from headwater.events import (
     Table,
     TableName,
 )
+from headwater.events.catalog import CatalogContext
 from headwater.events.changes import SetProperty
 from headwater.events.envelope import EventPart
 from headwater.events.jobs import RangeStart, ReadMode, Source
@@ -40,6 +43,14 @@ from tests.kit.stores import on_every_database
 def beats(producer: ScriptedProducer, first: int, last: int) -> None:
     for minute in range(first, last + 1):
         producer.emit(minute, Heartbeat, interval=60)
+
+
+def administration(kind: type[Event], **fields: Any) -> ScriptedProducer:
+    """What somebody did after all that a test is about."""
+    producer = ScriptedProducer(99)
+    producer.emit(10, kind, **fields)
+    producer.emit(10, Closed)
+    return producer
 
 
 def missing(connection: Connection, minute: float, **asked: object) -> list[PossibleGap]:
@@ -243,6 +254,42 @@ class TestGaps:
         assert missing(connection, 20, job=JobName(name="stream")) == [gap]
         assert missing(connection, 20, job=JobName(name="other")) == []
         assert missing(connection, 20, since=at(3)) == []
+
+    @pytest.mark.parametrize("hidden", [(6, True), (9, True), (4, False)])
+    def test_a_stream_whose_reads_arent_shown_has_no_break(
+        self, connection: Connection, hidden: tuple[int, bool]
+    ) -> None:
+        """Up to 6 the read before the break is hidden, up to 9 both. Fails if a gap names what a deletion hides."""
+        up_to, is_whole = hidden
+        producer = ScriptedProducer(1, "stream")
+        for batch, (since, until) in enumerate([(None, 4), (4, 6), (7, 9), (9, 9)]):
+            producer.emit(batch, Committed, incarnation=UUID(int=5), **batched(batch, (since, until)))
+        producer.emit(4, Closed)
+        about: dict[str, Any] = {"dataset": dataset("orders"), "up_to_snapshot": up_to}
+        store(connection, producer, administration(LineageDeleted, scope="DATA", before=at(9), **about))
+        assert [each.cause for each in missing(connection, 20)] == ([] if is_whole else [GapCause.STREAM])
+
+    def test_reads_on_both_sides_of_a_hidden_one_break_nothing(self, connection: Connection) -> None:
+        producer = ScriptedProducer(1, "stream")
+        for batch, ends in enumerate([(None, 4), (4, 6), (6, 9)]):
+            more = {"run": UUID(int=77)} if batch == 1 else {}
+            producer.emit(batch, Committed, incarnation=UUID(int=5), **batched(batch, ends), **more)
+        producer.emit(4, Closed)
+        deleted = administration(LineageDeleted, scope="ALL", of_run=UUID(int=77), before=at(9))
+        store(connection, producer, deleted)
+        assert missing(connection, 20) == []
+
+    def test_a_snapshot_that_isnt_shown_lacks_no_parent(self, connection: Connection) -> None:
+        producer = ScriptedProducer(1)
+        for barrier, (snapshot, parent) in enumerate([(1, None), (4, 3), (5, 4)]):
+            output = Output(**place("daily"), snapshot=snapshot, parent=parent)
+            producer.emit(barrier, Committed, barrier=barrier, outputs=(output,))
+        producer.emit(3, Closed)
+        context = CatalogContext(name="lake", class_name="org.example.Catalog")
+        store(connection, producer)
+        assert [each.snapshot for each in missing(connection, 20)] == [3]
+        store(connection, administration(CatalogOptionsDeclared, context=context, data_lineage=False))
+        assert [each.snapshot for each in missing(connection, 20) if each.cause is GapCause.UNKNOWN_PARENT] == []
 
     def test_a_stream_that_reads_a_table_twice(self, connection: Connection) -> None:
         producer = ScriptedProducer(1, "stream")

@@ -12,9 +12,11 @@ import pytest
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import StaticPool
 
+from headwater.errors import ConfigurationError
 from headwater.events import CatalogId, CatalogOptionsDeclared, LineageDeleted
 from headwater.events.administration import LineageScope
 from headwater.events.catalog import CatalogContext
+from headwater.events.jobs import OverwriteScope
 from headwater.events.names import JobName
 from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.mapping import map_event
@@ -28,8 +30,8 @@ from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.pip5_rows import data_rows, table_rows
-from headwater.versions import check
-from tests.kit.lineage.scripted_producer import at, store
+from headwater.versions import align, check, contained
+from tests.kit.lineage.scripted_producer import at, dataset, store
 from tests.kit.lineage.stories import StoryProducer
 
 LAKE = CatalogId(type="iceberg", location="s3://lake/w")
@@ -130,6 +132,24 @@ def test_versions_are_in_doubt_and_never_equal(connection: Connection) -> None:
     verdict = check(connection, ["lake.db.b@1", "lake.db.c@1"])
     assert verdict.is_consistent is None
     assert LimitReason.OMITTED in {each.why for each in verdict.limits}
+
+
+@pytest.mark.parametrize("how", ["switch", "deletion"])
+def test_a_version_that_was_only_read_isnt_known(connection: Connection, how: str) -> None:
+    """Nobody reported who writes `s`. Fails if the versions count that hidden reads name."""
+    story = declare(2, 5)
+    for number in (1, 2):
+        story.commit(f"b@{number}", reads=[f"s@{number}"], replaced=OverwriteScope.ALL)
+    store(connection, story)
+    assert contained(connection, "lake.db.s@2").of.snapshot == 2
+    assert [each.table.snapshot for each in align(connection, ["lake.db.s", "lake.db.b"])] == [2, 2]
+    hiding = declare(1, 1, data=False) if how == "switch" else StoryProducer(1)
+    if how == "deletion":
+        hiding.emit(20, LineageDeleted, scope=LineageScope.DATA, dataset=dataset("s"), before=at(20))
+    store(connection, hiding)
+    for ask in (lambda: contained(connection, "lake.db.s@2"), lambda: align(connection, ["lake.db.s", "lake.db.b"])):
+        with pytest.raises(ConfigurationError, match=r"lake\.db\.s"):
+            ask()
 
 
 def test_memory_has_the_same_rows(connection: Connection) -> None:

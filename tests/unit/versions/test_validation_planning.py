@@ -9,8 +9,9 @@ import pytest
 from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
-from headwater.events import CreateTable, Table, TableName
-from headwater.events.administration import LineageDeleted
+from headwater.events import CatalogOptionsDeclared, CreateTable, Table, TableName
+from headwater.events.administration import LineageDeleted, LineageScope
+from headwater.events.catalog import CatalogContext
 from headwater.events.jobs import CommitKind, Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.names import DatasetId, JobName
 from headwater.events.scalars import Format
@@ -265,6 +266,87 @@ def test_snapshots_without_a_job_are_refused(connection: Connection) -> None:
     assert "was deleted or has expired" in problems(connection, "b@8")
 
 
+def of_another_catalog(name: str) -> dict[str, Any]:
+    return {"dataset": dataset(name), "table": TableName(catalog="raw", database="db", table=name)}
+
+
+def declare(*, minute: float, number: int = 9) -> StoryProducer:
+    """The catalog `raw`, whose versions aren't to be shown."""
+    story = StoryProducer(number)
+    context = CatalogContext(name="raw", class_name="org.example.Catalog")
+    story.emit(minute, CatalogOptionsDeclared, context=context, data_lineage=False)
+    return story
+
+
+def delete(**what: Any) -> StoryProducer:
+    story = StoryProducer(9)
+    story.emit(90, LineageDeleted, before=at(80), **what)
+    return story
+
+
+def hides_a(how: str) -> StoryProducer:
+    if how == "switch":
+        return declare(minute=-1)
+    narrower = {"up_to_snapshot": 20} if how == "expired" else {}
+    return delete(scope=LineageScope.DATA, dataset=dataset("a"), **narrower)
+
+
+HIDDEN = {
+    "switch": "what was read of it is switched off by an option of its catalog",
+    "deleted": "what was read of it was deleted or has expired",
+    "expired": "what was read of it was deleted or has expired",
+}
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+def test_an_input_that_isnt_shown_isnt_pinned(connection: Connection, how: str) -> None:
+    """Fails if a version is read that a deletion or an option of its catalog hides, so that the verdict could be equal.
+    Who names a version himself is told of it, and not which one was read."""
+    story = StoryProducer()
+    story.commit("b@8", reads=["d@3"], also=[Input(**of_another_catalog("a"), format=Format.DELTA, snapshot=20)])
+    store(connection, story)
+    assert pins(plan_validation(connection, "b@8")) == {"lake.db.d": "3", "raw.db.a": "20"}
+    store(connection, hides_a(how))
+    said = problems(connection, "b@8", anyway=True)
+    assert f"raw.db.a can't be pinned: {HIDDEN[how]}; choose a version by --pin TABLE@SNAPSHOT" in said
+    assert "20" not in said
+    plan = plan_validation(connection, "b@8", pins={"raw.db.a": "19"})
+    now = "it is read at 19 now, as it is pinned"
+    assert plan.notes == (f"of raw.db.a it isn't shown at which version it was read, as {HIDDEN[how]}: {now}",)
+    assert "as that is allowed" in plan_validation(connection, "b@8", allowed=["raw.db.a"]).notes[0]
+
+
+def test_a_deletion_of_something_else_hides_no_input(connection: Connection) -> None:
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"], run=7)
+    store(connection, story)
+    others: list[dict[str, Any]] = [{"dataset": dataset("other")}, {"of_run": UUID(int=8)}]
+    for number, what in enumerate([*others, {"of_job": JobName(name="x")}]):
+        deleted = StoryProducer(20 + number)
+        deleted.emit(90, LineageDeleted, scope=LineageScope.ALL, before=at(80), **what)
+        store(connection, deleted)
+    assert pins(plan_validation(connection, "b@8")) == {"lake.db.a": "20"}
+
+
+def test_a_table_that_isnt_shown_isnt_redirected(connection: Connection) -> None:
+    """The job writes two tables. Fails if the one is made again whose versions are switched off."""
+    story = StoryProducer()
+    story.commit("b@8", reads=["a@20"])
+    made: dict[str, Any] = {
+        "snapshot": 2,
+        "parent": 1,
+        "commit_kind": CommitKind.APPEND,
+        "replaced": OverwriteScope.NOTHING,
+    }
+    outputs = (Output(**of_another_catalog("x"), format=Format.DELTA, **made),)
+    story.emit(2, Committed, barrier=2, outputs=outputs)
+    store(connection, story)
+    assert {each.table for each in plan_validation(connection, "b@8").outputs} == {"lake.db.b", "raw.db.x"}
+    store(connection, declare(minute=-1))
+    said = "raw.db.x can't be redirected: what was written to it is switched off by an option of its catalog"
+    assert said in problems(connection, "b@8", allowed=["raw.db.x"])
+
+
 def test_the_last_snapshot_of_the_job_is_the_one_to_validate(connection: Connection) -> None:
     story = StoryProducer()
     story.commit("b@8", reads=["a@20"])
@@ -340,7 +422,12 @@ def stream_of_words(first_since: int | None) -> StoryProducer:
         [read("words", 6, {"snapshot": 5})],
     )
     for batch, inputs in enumerate(reads):
-        made = {"snapshot": 6 + batch, "parent": 5 + batch, "replaced": ALL, "commit_kind": CommitKind.OVERWRITE}
+        made: dict[str, Any] = {
+            "snapshot": 6 + batch,
+            "parent": 5 + batch,
+            "replaced": ALL,
+            "commit_kind": CommitKind.OVERWRITE,
+        }
         outputs = (Output(**place("b", format=Format.PAIMON), **made),)
         stream = {"incarnation": UUID(int=9), "batch_id": batch, "job": JobName(name="count")}
         story.emit(batch, Committed, barrier=batch, inputs=tuple(inputs), outputs=outputs, **stream)
@@ -363,3 +450,39 @@ def test_a_streams_snapshot_is_made_again_from_its_sources_as_far_as_it_had_read
 def test_a_stream_that_began_later_is_said(connection: Connection) -> None:
     store(connection, stream_of_words(2))
     assert "the stream began behind the first snapshot of a source" in plan_validation(connection, "b@7").notes[0]
+
+
+@pytest.mark.parametrize("table", ["words", "dictionary"])
+def test_a_streams_source_that_isnt_shown_isnt_pinned(connection: Connection, table: str) -> None:
+    """The dictionary was read in the first batch alone. Fails if hidden reads of any batch count."""
+    store(connection, stream_of_words(None), delete(scope=LineageScope.DATA, dataset=dataset(table)))
+    said = f"lake.sales.{table} can't be pinned: what was read of it was deleted or has expired"
+    assert said in problems(connection, "b@7")
+
+
+def stream_of_clicks(first: int) -> StoryProducer:
+    """A stream of a topic, whose batches before one were lost."""
+    story = StoryProducer()
+    for batch in range(first, 4):
+        made: dict[str, Any] = {"snapshot": 6 + batch, "parent": 5 + batch, "commit_kind": CommitKind.APPEND}
+        outputs = (Output(**place("b", format=Format.PAIMON), **made),)
+        stream = {"incarnation": UUID(int=9), "batch_id": batch, "job": JobName(name="count")}
+        clicks = (topic("clicks", f'{{"0":{batch + 1}}}', f'{{"0":{batch}}}'),)
+        story.emit(batch, Committed, barrier=batch, inputs=clicks, outputs=outputs, **stream)
+    return story
+
+
+def test_a_streams_topic_that_isnt_shown_isnt_pinned(connection: Connection) -> None:
+    store(connection, stream_of_clicks(0))
+    assert pins(plan_validation(connection, "b@9")) == {"kafka://events/clicks": '{"0":[0,4]}'}
+    store(
+        connection, delete(scope=LineageScope.DATA, of_job=JobName(name="count"), dataset=topic("clicks", None).dataset)
+    )
+    assert "clicks can't be pinned: what was read of it was deleted" in problems(connection, "b@9")
+
+
+def test_a_stream_whose_first_batch_isnt_known_is_doubted(connection: Connection) -> None:
+    """Fails if a topic is read from where the first batch began that is left: the rows before count as missing then."""
+    store(connection, stream_of_clicks(2))
+    assert "the stream's batches before 2 aren't known, and so not where it began" in problems(connection, "b@9")
+    assert pins(plan_validation(connection, "b@9", anyway=True)) == {"kafka://events/clicks": '{"0":[2,4]}'}

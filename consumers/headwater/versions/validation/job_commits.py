@@ -11,12 +11,8 @@ from sqlalchemy import select
 
 from headwater.events.scalars import Format
 from headwater.lineage.questions.traversal.context import TraversalContext
-from headwater.lineage.questions.traversal.snapshot_rows import (
-    SnapshotRead,
-    SnapshotWrite,
-    load_reads_of_commits,
-    load_writes_of_commits,
-)
+from headwater.lineage.questions.traversal.hidden_rows import load_marked_reads, load_marked_writes
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
@@ -58,13 +54,13 @@ class JobCommits:
             found.append((bytes(each.id), each.barrier))
         keys = [(each, barrier) for each, barrier in found if each is not None]
         is_cut = len(keys) > MOST_COMMITS
-        writes = [] if is_cut else list(load_writes_of_commits(connection, keys))
+        writes = [] if is_cut else load_marked_writes(walk, keys)
         times = [each.committed_at for each in rows if each.committed_at is not None] or [write.at]
         started = connection.scalars(select(run.started_at).where(run.run.in_(runs), run.started_at.is_not(None)))
         return cls(
             walk=walk,
             writes=sorted(writes, key=lambda each: (each.barrier, each.at, not changes_rows(each))),
-            reads=[] if is_cut else list(load_reads_of_commits(connection, keys)),
+            reads=[] if is_cut else load_marked_reads(walk, keys),
             began=min([*started, *times]),
             ended=max(times),
             is_stream=facts.batch_id is not None,

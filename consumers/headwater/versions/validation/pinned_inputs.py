@@ -86,17 +86,19 @@ class InputPlanner:
         pinned = [each for each in names if each in self._pins]
         self._used.update(pinned)
         chosen = self._pins[pinned[0]] if pinned else None
+        now = f"at {chosen} now, as it is pinned" if chosen is not None else "as it is now, as that is allowed"
+        if chosen is None and not any(map(self._obstacles.allows, names)):
+            return False
         known = sorted({str(each.snapshot) for each in reads if each.snapshot is not None} - {chosen})
-        then = f"{label} was read at {', '.join(known)} when the snapshot was made"
-        if chosen is not None:
-            if known:
-                self._obstacles.note(f"{then}, and is read at {chosen} now, as it is pinned")
-            return True
-        if any(map(self._obstacles.allows, names)):
-            if known:
-                self._obstacles.note(f"{then}, and is read as it is now, as that is allowed")
-            return True
-        return False
+        if (hidden := _why_hidden(reads)) is not None:
+            self._obstacles.note(
+                f"of {label} it isn't shown at which version it was read, as {hidden}: it is read {now}"
+            )
+        elif known:
+            self._obstacles.note(
+                f"{label} was read at {', '.join(known)} when the snapshot was made, and is read {now}"
+            )
+        return True
 
     def _other_places(self, reads: Sequence[SnapshotRead]) -> list[Dataset]:
         return [self._names[each.dataset] for each in reads if each.dataset and each.dataset in self._names]
@@ -125,10 +127,14 @@ def full_name_of(name: NameParts) -> str | None:
     return ".".join(part for part in name if part) if all(name) else None
 
 
+def _why_hidden(reads: Sequence[SnapshotRead]) -> str | None:
+    return next((hidden_text(each.hidden, "what was read of it") for each in reads if each.hidden), None)
+
+
 def _why_unpinnable(reads: Sequence[SnapshotRead]) -> str | None:
+    if (hidden := _why_hidden(reads)) is not None:
+        return f"{hidden}; choose a version by --pin TABLE@SNAPSHOT"
     for each in reads:
-        if each.hidden:
-            return hidden_text(each.hidden, "what was read of it")
         if (place := _place_without_pins(each)) is not None:
             return f"no lens pins what is read from {place}; {_ALLOW}"
         if is_range(each) and each.format != TOPIC:

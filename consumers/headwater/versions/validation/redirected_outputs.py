@@ -8,6 +8,7 @@ from typing import Final
 
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotWrite
+from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
 from headwater.versions.validation.job_commits import JobCommits, changes_rows
 from headwater.versions.validation.model import ComparedRows, RedirectedOutput, ResultStart
 from headwater.versions.validation.obstacles import ValidationObstacles
@@ -59,10 +60,13 @@ class OutputPlanner:
         writes = self._job.writes_by_table[key]
         name = next((full for each in reversed(writes) if (full := full_name_of(each.name)) is not None), None)
         label = self._names[key].label if key in self._names else "something that Spark doesn't show"
+        if (why := next((each.hidden for each in writes if each.hidden), None)) is not None:
+            self._obstacles.add(f"{label} can't be redirected: {hidden_text(why, 'what was written to it')}")
+            return None
         if name is None or writes[0].format not in PINNABLE:
             if is_sink or not self._obstacles.allows(name or label):
-                why = "it is written by its path alone" if name is None else f"a table of {writes[0].format} can't be"
-                self._obstacles.add(f"{label} can't be redirected: {why}; name it by --allow to let it be written")
+                cause = "it is written by its path alone" if name is None else f"a table of {writes[0].format} can't be"
+                self._obstacles.add(f"{label} can't be redirected: {cause}; name it by --allow to let it be written")
             return None
         changing = [each for each in writes if changes_rows(each)]
         if strange := [each.kind for each in changing if each.kind not in _REPEATABLE]:

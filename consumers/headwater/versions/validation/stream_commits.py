@@ -13,7 +13,8 @@ from typing import Final
 from sqlalchemy import select
 
 from headwater.lineage.questions.traversal.context import is_range
-from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, load_reads_of_commits
+from headwater.lineage.questions.traversal.hidden_rows import load_marked_reads
+from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 from headwater.versions.validation.job_commits import JobCommits
@@ -29,7 +30,7 @@ _STATE: Final = "STATE"
 def as_one_statement(job: JobCommits, write: SnapshotWrite, obstacles: ValidationObstacles) -> JobCommits:
     """Return a stream's commits as one that reads each source up to where the stream had read it, and writes the
     snapshot."""
-    reads = _load_reads(job, write)
+    reads, began = _load_reads(job, write)
     newest: dict[bytes, SnapshotRead] = {}
     first: dict[bytes, SnapshotRead] = {}
     for each in sorted(reads, key=lambda read: read.barrier):
@@ -38,6 +39,10 @@ def as_one_statement(job: JobCommits, write: SnapshotWrite, obstacles: Validatio
         first.setdefault(key, each)
     whole = [_up_to(each, first[key]) for key, each in newest.items()]
     own = [each._replace(commit_id=write.commit_id or each.commit_id, barrier=write.barrier) for each in whole]
+    if began and any(each.format == TOPIC for each in own):
+        obstacles.add_doubt(
+            f"the stream's batches before {began} aren't known, and so not where it began to read a topic"
+        )
     if any(is_range(each) and each.since is not None and each.format != TOPIC for each in first.values()):
         obstacles.note("the stream began behind the first snapshot of a source: a batch job reads that, too")
     obstacles.note("a stream made it: the job is run as one batch, and all rows are compared")
@@ -50,12 +55,13 @@ def as_whole_result(output: RedirectedOutput) -> RedirectedOutput:
     return replace(output, start=ResultStart.EMPTY, replaces_first=True, commits=())
 
 
-def _load_reads(job: JobCommits, write: SnapshotWrite) -> Sequence[SnapshotRead]:
-    """Load what the query read until it made the snapshot: in its first micro-batch, and in the newest ones."""
+def _load_reads(job: JobCommits, write: SnapshotWrite) -> tuple[Sequence[SnapshotRead], int]:
+    """Load what the query read until it made the snapshot: in its first micro-batch that is known, and in the newest
+    ones. Return that with the first one's number."""
     connection, commit = job.walk.connection, table_of(t.COMMIT).c
     own = select(commit.incarnation, commit.job_namespace, commit.job)
     query = connection.execute(own.where(commit.id == write.commit_id, commit.barrier == write.barrier)).one()
-    until = select(commit.id, commit.barrier).where(
+    until = select(commit.id, commit.barrier, commit.batch_id).where(
         commit.incarnation == query.incarnation,
         commit.job_namespace == query.job_namespace,
         commit.job == query.job,
@@ -63,11 +69,11 @@ def _load_reads(job: JobCommits, write: SnapshotWrite) -> Sequence[SnapshotRead]
     )
     rows = connection.execute(until.order_by(commit.barrier.desc()).limit(_NEWEST)).all()
     rows = [*rows, *connection.execute(until.order_by(commit.barrier).limit(1)).all()]
-    return list(load_reads_of_commits(connection, {(bytes(each.id), each.barrier) for each in rows}))
+    return load_marked_reads(job.walk, {(bytes(each.id), each.barrier) for each in rows}), rows[-1].batch_id or 0
 
 
 def _up_to(read: SnapshotRead, first: SnapshotRead) -> SnapshotRead:
     """Return the read of all that a stream had read: a table at its end, a topic from its beginning to there."""
     if read.format == TOPIC:
-        return read._replace(since_version=first.since_version)
+        return read._replace(since_version=first.since_version, hidden=read.hidden or first.hidden)
     return read._replace(mode=_STATE, since=None, since_version=None)

@@ -16,6 +16,7 @@ from headwater.lineage.questions.gaps.model import (
     time_of,
     uuid_of,
 )
+from headwater.lineage.questions.traversal.hidden_rows import ids_of_hidden_rows
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.accesses import access_of
@@ -28,7 +29,11 @@ def find_unknown_parents(connection: Connection, filters: GapFilter) -> Iterator
     unknown: list[Any] = [*connection.execute(_select_unknown(filters, connection.dialect.name))]
     row = access_of(t.WRITE).c
     lookup = PairLookup(_select_snapshots(filters), row.place_id, row.parent_snapshot)
-    for each in sorted(lookup.among(connection, {(bytes(place), parent) for place, parent in unknown}), key=_order):
+    found = sorted(lookup.among(connection, {(bytes(place), parent) for place, parent in unknown}), key=_order)
+    hidden = ids_of_hidden_rows(connection, {(bytes(each.commit_id), each.barrier) for each in found})
+    for each in found:
+        if bytes(each.id) in hidden:
+            continue
         yield PossibleGap(
             GapCause.UNKNOWN_PARENT,
             f"snapshot {each.snapshot} was made on {each.parent_snapshot}, which no event mentions",

@@ -16,13 +16,21 @@ from headwater.lineage.questions.gaps.model import (
     time_of,
     uuid_of,
 )
+from headwater.lineage.questions.traversal.hidden_rows import ids_of_hidden_rows
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of
 
 
 def find_stream_breaks(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
-    for each in connection.execute(_select_ranges(filters)):
+    """Yield them. A break beside a read that isn't shown isn't, either."""
+    found = connection.execute(_select_ranges(filters)).all()
+    commits = {(bytes(each.commit_id), each.barrier) for each in found}
+    commits |= {(bytes(each.was_commit), each.was_barrier) for each in found}
+    hidden = ids_of_hidden_rows(connection, commits)
+    for each in found:
+        if not hidden.isdisjoint({bytes(each.id), bytes(each.was_id)}):
+            continue
         stopped, went_on = each.was or each.was_version, each.since_snapshot or each.since_version
         yield PossibleGap(
             GapCause.STREAM,
@@ -54,7 +62,11 @@ def _select_ranges(filters: GapFilter) -> Any:
             row.c.since_snapshot,
             row.c.since_version,
             row.c.last,
+            row.c.id,
+            row.c.commit_id,
             commit.c.barrier,
+            _before(row.c.id, source).label("was_id"),
+            _before(row.c.commit_id, source).label("was_commit"),
             _before(row.c.snapshot, source).label("was"),
             _before(row.c.version, source).label("was_version"),
             _before(commit.c.barrier, source).label("was_barrier"),

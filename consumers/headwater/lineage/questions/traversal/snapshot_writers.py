@@ -46,7 +46,15 @@ class SnapshotRef(NamedTuple):
     any_branch: bool = False
 
 
-def deletion_subject_of(row: SnapshotWrite | SnapshotRead, by: SnapshotWrite) -> DeletionSubject:
+class CommitReporter(NamedTuple):
+    """Who reported a commit."""
+
+    job: tuple[str | None, str | None]
+    parent_job: tuple[str | None, str | None]
+    run: bytes | None
+
+
+def deletion_subject_of(row: SnapshotWrite | SnapshotRead, by: SnapshotWrite | CommitReporter) -> DeletionSubject:
     """Describe a row of data lineage and its commit for tombstones."""
     return DeletionSubject(
         DATA, row.last, by.job, by.parent_job, by.run, row.dataset, row.name[0], row.generation, row.snapshot

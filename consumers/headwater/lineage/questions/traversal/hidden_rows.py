@@ -1,0 +1,73 @@
+"""Loads what whole commits read and wrote, with the reason why some of it isn't shown.
+
+A walk along versions looks itself at what it meets. Who looks at commits otherwise, as a validation does, loads them
+here, so that it can't take for known what a deletion or an option of a catalog hides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+
+from sqlalchemy import Connection, select
+
+from headwater.lineage.questions.traversal.context import TraversalContext
+from headwater.lineage.questions.traversal.snapshot_rows import (
+    SnapshotRead,
+    SnapshotWrite,
+    load_reads_of_commits,
+    load_writes_of_commits,
+)
+from headwater.lineage.questions.traversal.snapshot_writers import CommitReporter, deletion_subject_of
+from headwater.lineage.rows import tables as t
+from headwater.lineage.sql.key_lookup import PairLookup
+from headwater.lineage.sql.tables import table_of
+
+CommitKey = tuple[bytes, int]
+"""The id of a commit and its barrier."""
+
+
+def load_marked_reads(walk: TraversalContext, commits: Collection[CommitKey]) -> Sequence[SnapshotRead]:
+    """Load what commits read. What isn't shown is marked as hidden."""
+    found = list(load_reads_of_commits(walk.connection, commits))
+    if walk.hiding.hides_nothing:
+        return found
+    by = _load_reporters(walk, {(each.commit_id, each.barrier) for each in found})
+    hidden = walk.hiding.are_hidden([deletion_subject_of(each, by[each.commit_id, each.barrier]) for each in found])
+    return [each._replace(hidden=why) if why else each for each, why in zip(found, hidden, strict=True)]
+
+
+def load_marked_writes(walk: TraversalContext, commits: Collection[CommitKey]) -> Sequence[SnapshotWrite]:
+    """Load what commits wrote. What isn't shown is marked as hidden."""
+    found = list(load_writes_of_commits(walk.connection, commits))
+    if walk.hiding.hides_nothing:
+        return found
+    hidden = walk.hiding.are_hidden([deletion_subject_of(each, each) for each in found])
+    return [each._replace(hidden=why) if why else each for each, why in zip(found, hidden, strict=True)]
+
+
+def ids_of_hidden_rows(connection: Connection, commits: Collection[CommitKey]) -> set[bytes]:
+    """Return the ids of the reads and writes of commits that aren't shown."""
+    walk = TraversalContext(connection)
+    if not commits or walk.hiding.hides_nothing:
+        return set()
+    reads = {each.id for each in load_marked_reads(walk, commits) if each.hidden}
+    return reads | {each.id for each in load_marked_writes(walk, commits) if each.hidden}
+
+
+def _load_reporters(walk: TraversalContext, commits: Collection[CommitKey]) -> Mapping[CommitKey, CommitReporter]:
+    return {
+        (bytes(each.id), each.barrier): CommitReporter(
+            (each.job_namespace, each.job),
+            (each.parent_namespace, each.parent_job),
+            None if each.run is None else bytes(each.run),
+        )
+        for each in _reporters().by_barrier(walk.connection, commits)
+    }
+
+
+@cache
+def _reporters() -> PairLookup:
+    row = table_of(t.COMMIT).c
+    columns = (row.id, row.barrier, row.job_namespace, row.job, row.parent_namespace, row.parent_job, row.run)
+    return PairLookup(select(*columns), row.id, row.barrier)
