@@ -42,12 +42,20 @@ from headwater.events.changes import (
 )
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from headwater.events.tables import SortField, Transform
+from headwater.lineage.bulk import merge_rows
+from headwater.lineage.mapping import map_event
+from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.columns import upstream_columns
+from headwater.lineage.questions.tables import upstream_tables
+from headwater.lineage.store import open_store
 from headwater.listeners.capture.jvm import JavaClasses
 from tests.kit.formats.iceberg_truth import Metadata, metadata_at
 from tests.kit.spark.driver import ICEBERG, Driver, Extensions, driver_fixture, of, the
 from tests.kit.spark.versions import MAJOR
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.sample(14), pytest.mark.needs("iceberg")]
@@ -60,9 +68,11 @@ VIEWS = Extensions(
         "spark.sql.catalog.mem": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.mem.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
         "spark.sql.catalog.mem.warehouse": "{warehouse}/mem",
+        "spark.sql.catalog.nowhere": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.nowhere.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
     },
 )
-"""A catalog that is kept by path has no views; one that is kept in memory has."""
+"""A catalog that is kept by path has no views; one that is kept in memory has. One of them points nowhere."""
 
 
 class History:
@@ -441,6 +451,28 @@ def test_views_of_a_catalog_of_icebergs(driver: Driver) -> None:
     assert the(DropView, driver.events_of(f"DROP VIEW mem.{db}.v")).identifier == view
     unsure = the(DropView, driver.events_of(f"DROP VIEW IF EXISTS mem.{db}.v"))
     assert (unsure.effect, unsure.ignore_if_not_exists) == (ModificationEffect.UNKNOWN, True)
+
+
+def test_a_view_of_a_catalog_that_points_nowhere_is_missed_aloud(driver: Driver, tmp_path: Path) -> None:
+    """Such a view has no identity: another catalog of the name could have another one. So a Gap stands for it, and who
+    is defined on it says what isn't followed, instead of a graph without either."""
+    db = driver.database("nowhere", "mem", "ice")
+    driver.run(f"CREATE TABLE ice.{db}.t (id INT) USING iceberg")
+
+    events = driver.events_of(
+        f"CREATE VIEW nowhere.{db}.v AS SELECT id FROM ice.{db}.t",
+        f"CREATE VIEW mem.{db}.w AS SELECT id AS x FROM nowhere.{db}.v",
+    )
+
+    first, second = of(CreateView, events)
+    assert (first.dataset, second.dataset is None) == (None, False)
+    assert [gap.detail.split(": ")[0] for gap in of(Gap, events)] == [f"no answer has the view nowhere.{db}.v"]
+    with open_store(f"sqlite:///{tmp_path}/lineage.db") as store, store.engine.begin() as connection:
+        merge_rows(connection, [row for event in events for row in map_event(event)])
+        for answer in (upstream_tables(connection, f"mem.{db}.w"), upstream_columns(connection, f"mem.{db}.w.x")):
+            assert answer.rows == ()
+            found = [(limit.why, limit.detail) for limit in answer.limits]
+            assert found == [(LimitReason.OPAQUE, f"nowhere.{db}.v is known by its name only, and isn't followed")]
 
 
 # Procedures

@@ -33,7 +33,13 @@ from headwater.lineage.questions.traversal.context import Basis, LineageStep
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities, IdentityMembers
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.table_edges import edges_between
-from headwater.lineage.questions.traversal.views import ViewDefinition, add_view_limit, defined_on, views_on
+from headwater.lineage.questions.traversal.views import (
+    ViewDefinition,
+    add_source_limits,
+    add_view_limit,
+    defined_on,
+    views_on,
+)
 
 
 @dataclass(frozen=True)
@@ -214,6 +220,8 @@ class _Columns:
             return
         yield from self._of_writes(members)
         for definition in self._views(self._identities.members(frontier)):
+            if self._upward:
+                add_source_limits(definition, self.limits)
             for source, link in view_links(definition):
                 if self._upward or source in members:
                     yield _Pair(definition.view, self._identities.one(source), link, VIEW, None)

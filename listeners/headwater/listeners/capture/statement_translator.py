@@ -16,6 +16,7 @@ from headwater.listeners.capture.batch.commit_unit import CommitUnit
 from headwater.listeners.capture.batch.failures import FailureTranslator
 from headwater.listeners.capture.batch.lineage_filter import LineageFilter
 from headwater.listeners.capture.batch.write_lineage import WriteLineage, lineage_of_read
+from headwater.listeners.capture.catalog.views import gaps_of_view
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.drafts import OwnedDrafts, Owner, name_of
@@ -100,6 +101,7 @@ class StatementTranslator:
             if isinstance(draft, CatalogModification):
                 yield from self._lineage_filter.declare_catalog(draft.context.name)
             yield draft
+            yield from gaps_of_view(draft, self._context)
 
     def _function_batch(self, resolved: ResolvedStatement) -> Iterator[OwnedDrafts]:
         """A micro-batch that a user's function was given: all that it wrote is one commit."""

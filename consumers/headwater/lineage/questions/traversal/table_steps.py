@@ -15,7 +15,7 @@ from headwater.lineage.questions.gaps.model import format_job
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities, IdentityMembers
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.table_edges import edges_between
-from headwater.lineage.questions.traversal.views import ViewDefinition, defined_on, views_on
+from headwater.lineage.questions.traversal.views import ViewDefinition, add_source_limits, defined_on, views_on
 
 
 class TableStep(NamedTuple):
@@ -64,6 +64,7 @@ class TableWalk:
         one = self.identities.one
         if self._upward:
             for view in defined_on(self._connection, members, self._as_of):
+                add_source_limits(view, self._limits)
                 yield from (TableStep(view.view, one(source), view) for source in view.sources if source is not None)
             return
         for view in views_on(self._connection, self.identities, members, self._as_of):

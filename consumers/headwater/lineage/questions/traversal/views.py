@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from headwater.events.names import DatasetId
+from headwater.events.names import DatasetId, TableName
 from headwater.lineage.mapping.row_builder import dataset_hash
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities, IdentityMembers
@@ -23,7 +23,7 @@ _KINDS: Final = ("CreateView", "AlterView", "DropView")
 
 @dataclass(frozen=True)
 class ViewDefinition:
-    """The definition of a view, with its sources in order. A source without identity is None."""
+    """The definition of a view, with its sources in order. A source without identity is None, and has a name."""
 
     view: bytes
     """Under its current identity."""
@@ -33,6 +33,8 @@ class ViewDefinition:
     last: int
     job_namespace: str | None = None
     job: str | None = None
+    names: Sequence[str] = ()
+    """Of the sources without identity."""
 
 
 class _Newest:
@@ -84,6 +86,13 @@ def views_on(
             yield each
 
 
+def add_source_limits(definition: ViewDefinition, limits: LimitCollector) -> None:
+    """Add the sources of a view that can't be followed."""
+    for name in definition.names:
+        what = f"{name} is known by its name only, and isn't followed"
+        limits.add_snapshot(LimitReason.OPAQUE, definition.view, None, what)
+
+
 def add_view_limit(connection: Connection, identities: Identities, dataset: bytes, limits: LimitCollector) -> None:
     """Add what an answer about what is made from a view lacks, if this is one."""
     if any(defined_on(connection, identities.members([dataset]), FOREVER)):
@@ -101,8 +110,14 @@ def _view_in(each: Any) -> dict[str, Any] | None:
 
 
 def _definition(view: bytes, definition_json: dict[str, Any], time: int) -> ViewDefinition:
-    sources = [_hash(each.get("dataset")) for each in definition_json.get("sources", ())]
-    return ViewDefinition(view, sources, definition_json.get("lineage", ()), time, time)
+    written = definition_json.get("sources", ())
+    sources = [_hash(each.get("dataset")) for each in written]
+    names = [_name(each["table"]) for each in written if each.get("dataset") is None and each.get("table")]
+    return ViewDefinition(view, sources, definition_json.get("lineage", ()), time, time, names=names)
+
+
+def _name(definition_json: dict[str, str]) -> str:
+    return str(TableName(**definition_json))
 
 
 def _hash(definition_json: dict[str, str] | None) -> bytes | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from headwater.events import AlterView, CreateView, DropView, Event, Format
+from headwater.events import AlterView, CreateView, DropView, Event, Format, Gap
 from headwater.events.base import StringMap
 from headwater.events.catalog import ModificationEffect
+from headwater.events.health import GapReason
+from headwater.events.identity import Unknown
 from headwater.events.tables import View
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.catalog.drop_table import drop_events
@@ -56,6 +58,21 @@ def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) 
     )
     if made:
         context.remember(named.name, KnownTable(view))
+
+
+def gaps_of_view(modification: Event, context: CaptureContext) -> Iterator[Gap]:
+    """Yield what says that no answer has a view: its catalog points nowhere, so its name isn't one view's alone."""
+    if not isinstance(modification, CreateView | AlterView):
+        return
+    names = {modification.identifier: modification.dataset}
+    if isinstance(modification, AlterView) and modification.renamed_to is not None:
+        names = {modification.renamed_to: modification.renamed_dataset}
+    catalog = context.catalog_called(modification.context.name)
+    pointed = None if catalog is None else catalog.catalog
+    why = pointed.reason if isinstance(pointed, Unknown) else "its name in the catalog is incomplete"
+    for name, dataset in names.items():
+        if dataset is None:
+            yield Gap(reason=GapReason.NOT_SUPPORTED, detail=f"no answer has the view {name}: {why}")
 
 
 def _was_created(named: NamedTable, statement: Statement) -> bool | None:
