@@ -242,7 +242,13 @@ DRAFTS: Final[tuple[Event, ...]] = (
     JobLineage(
         fingerprint=FINGERPRINT,
         parent_job=PARENT,
-        catalogs=(NamedCatalog(name="lake", id=CatalogId(type="iceberg", location="s3://acme-lake-prod/warehouse")),),
+        catalogs=(
+            NamedCatalog(
+                name="lake",
+                id=CatalogId(type="iceberg", location="s3://acme-lake-prod/warehouse"),
+                warehouse="s3://acme-lake-prod/warehouse",
+            ),
+        ),
         **_SHAPE,
     ),
     COMMITTED,

@@ -216,6 +216,8 @@ class NamedCatalog(Model):
 
     name: Name
     id: CatalogId
+    warehouse: IdentityString | None = None
+    """Where its new tables go by default, as far as that is known; no part of its identity."""
 
 
 class JobLineage(JobEvent):
@@ -230,7 +232,7 @@ class JobLineage(JobEvent):
     """
 
     kind: Literal["JobLineage"] = "JobLineage"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     fingerprint: Fingerprint
     parent_job: JobName | None = None
     inputs: Annotated[tuple[SourceSchema, ...], Divisible(pointers="columns", index="input", first="first_input")] = ()

@@ -19,7 +19,7 @@ from openlineage.client.generated.output_statistics_output_dataset import Output
 from openlineage.client.generated.storage_dataset import StorageDatasetFacet
 
 from headwater.events.identity.jdbc.dialects import DIALECTS
-from headwater.events.jobs import CommitKind, DatasetRef, Input, Output, OverwriteScope, RangeStart
+from headwater.events.jobs import CommitKind, DatasetRef, Input, NamedCatalog, Output, OverwriteScope, RangeStart
 from headwater.events.names import CatalogId
 from headwater.events.scalars import Format
 from headwater.forwarders.openlineage.identifiers import stamped
@@ -39,6 +39,7 @@ _METADATA_SERVICES: Final = {"hive", "http", "https", "arn", "unitycatalog", *(e
 """What the address of a catalog begins with that keeps metadata, and no data: a server, or a database."""
 _ADDING: Final = {CommitKind.APPEND, CommitKind.CREATE}
 _SERVICE_AND_WAREHOUSE: Final = ";warehouse="
+_DATABASE_AND_CATALOG: Final = (";catalog=", ";catalog-key=")
 
 
 def named(refs: Iterable[R], catalogs: Catalogs) -> dict[DatasetName, list[R]]:
@@ -171,7 +172,7 @@ def table_facets(ref: DatasetRef, catalogs: Catalogs) -> dict[str, DatasetFacet 
     """Return what a dataset is, whatever is done to it."""
     return {
         "symlinks": catalogs.symlinks(ref.dataset, ref.table),
-        "catalog": _catalog(ref, catalogs.id_of(ref.table)),
+        "catalog": catalog_facet(ref, catalogs.of(ref.table)),
         "storage": _storage(ref.format),
         "datasetType": _view_type() if ref.format is Format.VIEW else None,
         "headwater_table": HeadwaterTableDatasetFacet(
@@ -186,20 +187,31 @@ def _view_type() -> DatasetTypeDatasetFacet:
     return DatasetTypeDatasetFacet("VIEW")
 
 
-def _catalog(ref: DatasetRef, catalog: CatalogId | None) -> CatalogDatasetFacet | None:
-    if ref.table is None or catalog is None:
+def catalog_facet(ref: DatasetRef, named: NamedCatalog | None) -> CatalogDatasetFacet | None:
+    """Return which catalog a table is in, and where that keeps its metadata and its data."""
+    if ref.table is None or named is None:
         return None
-    service, _, warehouse = catalog.location.partition(_SERVICE_AND_WAREHOUSE)
-    is_service = service.partition(":")[0] in _METADATA_SERVICES or bool(warehouse)
+    catalog = named.id
+    service, mark, rest = _parts(catalog.location)
+    is_service = bool(mark) or service.partition(":")[0] in _METADATA_SERVICES
+    warehouse = named.warehouse or (rest if mark == _SERVICE_AND_WAREHOUSE else None)
     return CatalogDatasetFacet(
         framework=ref.format.value.lower() if ref.format.has_versions else catalog.type,
         type=_catalog_type(catalog, is_service=is_service),
         name=ref.table.catalog,
         metadataUri=service if is_service else None,
-        warehouseUri=(warehouse or None) if is_service else service,
+        warehouseUri=warehouse if is_service else service,
         source="spark",
         catalogProperties=None,
     )
+
+
+def _parts(location: str) -> tuple[str, str, str]:
+    """Return the address of a service or database, and what tells one catalog that it keeps from another."""
+    for mark in (_SERVICE_AND_WAREHOUSE, *_DATABASE_AND_CATALOG):
+        if mark in location:
+            return location.partition(mark)
+    return location, "", ""
 
 
 def _catalog_type(catalog: CatalogId, *, is_service: bool) -> str:

@@ -17,7 +17,7 @@ class KnownShape:
 
     def __init__(self, lineage: JobLineage | None) -> None:
         self._lineage = lineage
-        self.catalogs = Catalogs({catalog.name: catalog.id for catalog in lineage.catalogs} if lineage else {})
+        self.catalogs = Catalogs(lineage.catalogs if lineage else ())
         self._inputs = self._by_name(lineage.inputs if lineage else ())
         self._outputs = self._by_name(lineage.outputs if lineage else ())
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDatasetFacet
 
+from headwater.events.jobs import NamedCatalog
 from headwater.events.names import CatalogId, DatasetId, TableName
 
 
@@ -40,12 +41,17 @@ def catalog_name(table: TableName, catalog: CatalogId) -> DatasetName:
 class Catalogs:
     """The catalogs whose names an event uses."""
 
-    def __init__(self, ids: Mapping[str, CatalogId]) -> None:
-        self._ids = ids
+    def __init__(self, catalogs: Iterable[NamedCatalog]) -> None:
+        self._catalogs = {each.name: each for each in catalogs}
+
+    def of(self, table: TableName | None) -> NamedCatalog | None:
+        """Return the catalog of the table, where what it points at is known."""
+        return None if table is None else self._catalogs.get(table.catalog)
 
     def id_of(self, table: TableName | None) -> CatalogId | None:
         """Return what the catalog of the table points at, where that is known."""
-        return None if table is None else self._ids.get(table.catalog)
+        found = self.of(table)
+        return None if found is None else found.id
 
     def name_of(self, dataset: DatasetId | None, table: TableName | None) -> DatasetName | None:
         """Return the name by place, else by catalog; None for what has no name."""

@@ -34,7 +34,7 @@ from headwater.events.catalog import (
     Truncate,
 )
 from headwater.events.changes import RenameTable, SetLocation
-from headwater.events.jobs import DatasetRef, JobLineage
+from headwater.events.jobs import DatasetRef, JobLineage, NamedCatalog
 from headwater.events.names import DatasetId, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Table, Transform, View
@@ -84,7 +84,7 @@ def modification(event: TableModification) -> Iterator[DatasetEvent]:
     """Yield what DDL made of a table or view."""
     if event.effect is not ModificationEffect.APPLIED or event.on_branch is not None:
         return
-    catalogs = Catalogs({event.context.name: event.context.id} if event.context.id else {})
+    catalogs = Catalogs(_catalog_of(event))
     ref = _ref_after(event)
     name = catalogs.name_of(ref.dataset, ref.table)
     if name is None:
@@ -96,6 +96,11 @@ def modification(event: TableModification) -> Iterator[DatasetEvent]:
     _describe_view(facets, _view_after(event), catalogs)
     _describe_event(facets, event)
     yield _dataset_event(event, name, facets)
+
+
+def _catalog_of(event: TableModification) -> Iterator[NamedCatalog]:
+    if event.context.id is not None:
+        yield NamedCatalog(name=event.context.name, id=event.context.id)
 
 
 def _dataset_event(event: TableModification | DatasetsUnified, name: DatasetName, facets: Facets) -> DatasetEvent:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from headwater.events.identity.environment import Environment
-from headwater.events.identity.errors import Unknown
+from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.hosts import Endpoint, endpoint, port_number
 from headwater.events.identity.paths import dataset_of_path, location_of
 from headwater.events.identity.text import required
@@ -48,6 +48,7 @@ class Catalog:
     """Names are stored in lower case."""
     layout: Layout | None = None
     warehouse: str | None = None
+    """Where new tables go by default, as far as it is known. It distinguishes no catalog from another by itself."""
     jdbc: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Of a JDBC catalog: its url and options, as configured. Not for recording."""
 
@@ -63,6 +64,16 @@ def physical(kind: str, location: str) -> CatalogId:
 def warehouse_of(text: str | None, environment: Environment, what: str) -> str:
     """A warehouse in one spelling."""
     return location_of(dataset_of_path(required(text, what), environment))
+
+
+def known_warehouse(text: str | None, environment: Environment) -> str | None:
+    """The same; None where it isn't given, or is a name that the catalog's server has for it."""
+    if not text or not (text.startswith("/") or ":/" in text):
+        return None
+    try:
+        return warehouse_of(text, environment, "a warehouse").rstrip("/")
+    except IdentityError:
+        return None
 
 
 def service_of(uri: str | None, environment: Environment, what: str) -> str:

@@ -12,6 +12,7 @@ from headwater.events import Committed, Event, Gap, Input, JobLineage, Output, S
 from headwater.events.base import StringMap
 from headwater.events.catalog import ModificationEffect
 from headwater.events.health import GapReason
+from headwater.events.identity import Unknown
 from headwater.events.jobs import (
     ErrorDetails,
     NamedCatalog,
@@ -184,7 +185,11 @@ class CommitTranslator:
     def _named_catalogs(self, lineage: WriteLineage, sinks: tuple[SinkSchema, ...]) -> tuple[NamedCatalog, ...]:
         names = dict.fromkeys(each.table.catalog for each in (*lineage.sources, *sinks) if each.table is not None)
         known = (self._context.catalog_called(name) for name in names)
-        return tuple(NamedCatalog(name=c.name, id=c.context.id) for c in known if c is not None and c.context.id)
+        return tuple(
+            NamedCatalog(name=each.name, id=each.catalog.id, warehouse=each.catalog.warehouse)
+            for each in known
+            if each is not None and not isinstance(each.catalog, Unknown)
+        )
 
     def _is_due(self, fingerprint: bytes) -> bool:
         now, fields = time.monotonic(), self._emitted_at.get(fingerprint)

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from headwater.events.identity.catalogs.hive import glue_catalog, hive_catalog, session_catalog
-from headwater.events.identity.catalogs.known import Catalog, CatalogReader, Layout, physical, service_of, warehouse_of
+from headwater.events.identity.catalogs.known import (
+    Catalog,
+    CatalogReader,
+    Layout,
+    known_warehouse,
+    physical,
+    service_of,
+    warehouse_of,
+)
 from headwater.events.identity.catalogs.others import database_location, generic_catalog, rest_catalog
 from headwater.events.identity.environment import Environment
 from headwater.events.identity.errors import Unknown
@@ -58,7 +66,8 @@ def _rest_catalog(_name: str, options: Mapping[str, str], environment: Environme
 def _nessie(_name: str, options: Mapping[str, str], environment: Environment) -> Catalog:
     """One version store; `ref` is a branch in it, `warehouse` only where new tables go, `/api/v2` how it is asked."""
     uri = _NESSIE_API.sub("", service_of(options.get("uri"), environment, "option uri of a Nessie catalog"))
-    return Catalog(id=physical("nessie", uri), names=uri)
+    warehouse = known_warehouse(options.get("warehouse"), environment)
+    return Catalog(id=physical("nessie", uri), names=uri, warehouse=warehouse)
 
 
 def _jdbc(name: str, options: Mapping[str, str], environment: Environment) -> Catalog | Unknown:
@@ -67,7 +76,8 @@ def _jdbc(name: str, options: Mapping[str, str], environment: Environment) -> Ca
     if isinstance(location, Unknown):
         return location
     location = f"{location};catalog={required(name, 'the name of an Iceberg jdbc catalog')}"
-    return Catalog(id=physical("iceberg", location), names=location)
+    warehouse = known_warehouse(options.get("warehouse"), environment)
+    return Catalog(id=physical("iceberg", location), names=location, warehouse=warehouse)
 
 
 _READERS: Final[Mapping[str, CatalogReader]] = {

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from headwater.events.identity.catalogs.hive import hive_catalog, session_catalog
-from headwater.events.identity.catalogs.known import Catalog, CatalogReader, Layout, physical, warehouse_of
+from headwater.events.identity.catalogs.known import (
+    Catalog,
+    CatalogReader,
+    Layout,
+    known_warehouse,
+    physical,
+    warehouse_of,
+)
 from headwater.events.identity.catalogs.others import database_location, generic_catalog, rest_catalog
 from headwater.events.identity.environment import Environment
 from headwater.events.identity.errors import Unknown
@@ -40,7 +47,8 @@ def _jdbc(options: Mapping[str, str], environment: Environment) -> Catalog | Unk
     if isinstance(location, Unknown):
         return location
     location = f"{location};catalog-key={options.get('catalog-key') or 'jdbc'}"
-    return Catalog(id=physical("paimon", location), names=location)
+    warehouse = known_warehouse(options.get("warehouse"), environment)
+    return Catalog(id=physical("paimon", location), names=location, warehouse=warehouse)
 
 
 CATALOGS: Final[Mapping[str, CatalogReader]] = {
