@@ -1,4 +1,4 @@
-"""`make test-all`: everything that takes long; `SLICE=3/25` plays a part of at most eight minutes.
+"""`make test-all`: everything that takes long; `SLICE=3/31` plays a part of at most eight minutes.
 
 The last slice plays the contracts of stores and of the bus on servers in containers. Each other kind of long test is
 cut into as many parts as there are other slices, and a slice plays its part of each:
@@ -8,7 +8,7 @@ cut into as many parts as there are other slices, and a slice plays its part of 
 - the laws with many more examples (Hypothesis);
 - the fast tests on another Python: every slice on one of them, 3.12 with coverage and its limit.
 
-`SLICE=auto` takes one of 25 by the commit's hash, so that the landings of a week play all of them.
+`SLICE=auto` takes one of 31 by the commit's hash, so that the landings of a week play all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from functools import partial
 
 from tools import check, environment, sparks, test
 
-SLICES = 25
+SLICES = 31
 PYTHONS = ("3.10", "3.12", "3.13")
 COVERED = "3.12"
 

@@ -101,6 +101,6 @@ def test_all_slices_together_play_each_of_a_few_things_once(count: int) -> None:
 
 def test_only_the_last_slice_plays_containers_and_all_others_everything_else() -> None:
     """Else a slice would be longer than eight minutes, or something would be played by none."""
-    played = [set(test_all.kinds(test_all.Slice(number, 25))) for number in range(1, 26)]
-    assert played == [set(test_all.KINDS)] * 24 + [{test_all.CONTAINERS}]
+    played = [set(test_all.kinds(test_all.Slice(number, test_all.SLICES))) for number in range(1, test_all.SLICES + 1)]
+    assert played == [set(test_all.KINDS)] * (test_all.SLICES - 1) + [{test_all.CONTAINERS}]
     assert set(test_all.kinds(test_all.Slice(1, 1))) == {*test_all.KINDS, test_all.CONTAINERS}
