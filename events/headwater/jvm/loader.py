@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,25 +48,33 @@ class LoaderState:
     facts: ArchiveFacts = field(default_factory=ArchiveFacts)
 
 
+def java_class(gateway: Any, name: str) -> Any:
+    """Return a class of the JDK by its full name. `gateway.jvm.a.b.C` asks the JVM for each part of the name, and has
+    it look through all jars for classes that are called so."""
+    py4j: Any = import_module("py4j.java_gateway")  # it has no types, and the program's own is loaded by now
+    return py4j.JavaClass(name, gateway._gateway_client)  # noqa: SLF001 - as py4j itself makes one
+
+
 class ClassPath:
     """What a driver's classes come from, seen from its loader."""
 
-    def __init__(self, jvm: Any) -> None:
-        self._jvm = jvm
-        self.loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        self._system = jvm.java.lang.System
+    def __init__(self, gateway: Any) -> None:
+        self.loader = java_class(gateway, "java.lang.Thread").currentThread().getContextClassLoader()
+        self._properties = java_class(gateway, "java.lang.System").getProperties()
+        self._found: dict[str, Path | None] = {}
 
     def find(self, class_name: str) -> Path | None:
         """The jar or file that has a class; None where nothing has it."""
-        found = self.loader.getResource(f"{class_name.replace('.', '/')}.class")
-        if found is None:
-            return None
-        return path_of(str(found.toString()).removeprefix("jar:").partition("!")[0])
+        if class_name not in self._found:
+            found = self.loader.getResource(f"{class_name.replace('.', '/')}.class")
+            place = "" if found is None else str(found.toString()).removeprefix("jar:").partition("!")[0]
+            self._found[class_name] = path_of(place) if place else None
+        return self._found[class_name]
 
     @cached_property
     def entries(self) -> tuple[str, ...]:
         """The class path, and what Spark adds to it in a driver that runs: `spark.jars` and packages."""
-        started_with = str(self._system.getProperty("java.class.path")).split(os.pathsep)
+        started_with = str(self._properties.getProperty("java.class.path")).split(os.pathsep)
         try:
             urls = self.loader.getURLs()
             added = [str(urls[place].toString()) for place in range(len(urls))]
@@ -80,12 +89,12 @@ class ClassPath:
     @cached_property
     def java(self) -> str:
         """The very Java that runs."""
-        return str(self._system.getProperty("java.vm.version"))
+        return str(self._properties.getProperty("java.vm.version"))
 
     @cached_property
     def java_release(self) -> int:
         """Such as 17; 8 calls itself 1.8."""
-        return int(str(self._system.getProperty("java.specification.version")).removeprefix("1."))
+        return int(str(self._properties.getProperty("java.specification.version")).removeprefix("1."))
 
 
 class SharedLoader:
@@ -106,7 +115,7 @@ class SharedLoader:
         self.groups = groups
         self._make_rewrite = make_rewrite
         self.class_path = class_path
-        self._properties = self._jvm.java.lang.System.getProperties()
+        self._properties = java_class(gateway, "java.lang.System").getProperties()
         self._compiled: Any = None
         """In the JVM: class files by their paths, where this one made a loader that compiles."""
         self.state = self._read_state()
@@ -148,40 +157,36 @@ class SharedLoader:
         self._loader = self._shared()
 
     def new(self, name: str, *arguments: Any) -> Any:
-        """Return an object of a class of ours that has one constructor; integers must fit its parameters' types."""
+        """Return an object of a class of ours that has one constructor."""
         constructor = self.load(name).getConstructors()[0]
-        given = list(arguments)
-        if any(type(each) is int for each in given):
-            kinds = str(constructor.toString()).partition("(")[2].partition(")")[0].split(",")
-            for place, kind in enumerate(kinds):
-                if kind == "long":
-                    given[place] = self._jvm.java.lang.Long.valueOf(str(given[place]))
         try:
-            return constructor.newInstance(self.java_array(self._jvm.java.lang.Object, given))
+            return constructor.newInstance(self.objects(arguments))
         except Exception as e:
             raise JavaError(f"{name} can't be made: {root_message(e)}") from e
 
     def call(self, name: str, method: str, kinds: Sequence[Any] = (), arguments: Sequence[Any] = ()) -> Any:
         """Call a static method of a class of ours that takes these kinds of arguments."""
         found = self.load(name)
-        lang = self._jvm.java.lang
         try:
-            return found.getMethod(method, self.java_array(lang.Class, kinds)).invoke(
-                None, self.java_array(lang.Object, arguments)
+            return found.getMethod(method, self._java_array("java.lang.Class", kinds)).invoke(
+                None, self.objects(arguments)
             )
         except Exception as e:
             raise JavaError(f"{name}.{method}: {root_message(e)}") from e
 
-    def java_array(self, kind: Any, items: Sequence[Any]) -> Any:
-        """Return a Java array of a class that the JVM knows by its name."""
-        made = self._gateway.new_array(kind, len(items))
+    def objects(self, items: Sequence[Any]) -> Any:
+        """Return a Java array of these."""
+        return self._java_array("java.lang.Object", items)
+
+    def _java_array(self, kind: str, items: Sequence[Any]) -> Any:
+        made = self._gateway.new_array(java_class(self._gateway, kind), len(items))
         for place, item in enumerate(items):
             made[place] = item
         return made
 
     def array(self, name: str, items: Sequence[Any]) -> Any:
         """Return a Java array of a class of ours."""
-        made = self._jvm.java.lang.reflect.Array.newInstance(self.load(name), len(items))
+        made = java_class(self._gateway, "java.lang.reflect.Array").newInstance(self.load(name), len(items))
         for place, item in enumerate(items):
             made[place] = item
         return made
@@ -253,10 +258,10 @@ class SharedLoader:
 
     def _open(self, paths: Sequence[Path]) -> Any | None:
         """A loader that has all of these open, whatever becomes of the files; None if one went missing."""
-        net = self._jvm.java.net
-        urls = self.java_array(net.URL, [self._jvm.java.io.File(str(path)).toURI().toURL() for path in paths])
-        loader = net.URLClassLoader(urls, self.class_path.loader)
-        there = self._jvm.java.util.Collections.list(loader.findResources(FACTS)).size()
+        url, collections = (java_class(self._gateway, each) for each in ("java.net.URL", "java.util.Collections"))
+        urls = self._java_array("java.net.URL", [url(path.absolute().as_uri()) for path in paths])
+        loader = java_class(self._gateway, "java.net.URLClassLoader")(urls, self.class_path.loader)
+        there = collections.list(loader.findResources(FACTS)).size()
         return loader if there == len(paths) else None
 
     def _find_bundled(self, group: SourceGroup) -> tuple[Path, ArchiveFacts] | None:
@@ -274,13 +279,13 @@ class SharedLoader:
 
     def _compiler(self) -> Any:
         """A loader that compiles what is asked for, and keeps class files in the JVM's memory."""
-        self._compiled = self._jvm.java.util.concurrent.ConcurrentHashMap()
+        self._compiled = java_class(self._gateway, "java.util.concurrent.ConcurrentHashMap")()
         self._set_state(LoaderState(facts=self.state.facts))
         return self._make_compiler(self.sources)
 
     def _make_compiler(self, sources: Mapping[str, bytes]) -> Any:
         """It takes what another one compiled for this one of ours."""
-        content = self._jvm.java.util.HashMap()
+        content = java_class(self._gateway, "java.util.HashMap")()
         rewrite, folder = self._make_rewrite(self.class_path), self._package.replace(".", "/")
         for name, text in sources.items():
             content.put(f"{folder}/{name}", rewrite(text))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, Final
 
-from headwater.jvm.loader import ClassPath, JavaError, SharedLoader, root_message
+from headwater.jvm.loader import ClassPath, JavaError, SharedLoader, java_class, root_message
 from headwater.jvm.sources import SourceGroup
 from headwater.lens.model import LensError
 
@@ -24,7 +24,7 @@ class LensClasses:
 
     def __init__(self, gateway: Any) -> None:
         self._java = make_loader(gateway)
-        self._lang = gateway.jvm.java.lang
+        self._class = java_class(gateway, "java.lang.Class")
 
     def new(self, name: str, *arguments: Any) -> Any:
         """Return an object of a class that has one constructor."""
@@ -35,7 +35,7 @@ class LensClasses:
 
     def install(self, session_state: Any, lens_state: Any) -> Any:
         """Put a lens's state into a session; what comes back takes it out."""
-        kinds = [self._lang.Class.forName("java.lang.Object"), self.load("LensState")]
+        kinds = [self._class.forName("java.lang.Object"), self.load("LensState")]
         try:
             return self._java.call("LensHooks", "install", kinds, [session_state, lens_state])
         except JavaError as e:
@@ -50,7 +50,7 @@ class LensClasses:
 
     def objects(self, *items: Any) -> Any:
         """Return a Java array of these."""
-        return self._java.java_array(self._lang.Object, items)
+        return self._java.objects(items)
 
 
 def name_sequences(class_path: ClassPath) -> Callable[[bytes], bytes]:
@@ -62,7 +62,7 @@ def name_sequences(class_path: ClassPath) -> Callable[[bytes], bytes]:
 
 def make_loader(gateway: Any) -> SharedLoader:
     """The loader of the lens in a JVM; with what pins topics, where Kafka's client is there."""
-    class_path, sources = ClassPath(gateway.jvm), read_sources()
+    class_path, sources = ClassPath(gateway), read_sources()
     topics = {_TOPICS: sources.pop(_TOPICS)}
     groups = [SourceGroup("lens", sources, "org.apache.spark.sql.SparkSession")]
     if class_path.find(_KAFKA) is not None:

@@ -135,6 +135,8 @@ def _patch(module: ModuleType) -> None:
         return
 
     def _do_init(self: Any, *args: Any, **kwargs: Any) -> None:
+        if _finder in sys.meta_path:
+            _import_beside(self, [*args, *kwargs.values()])
         original(self, *args, **kwargs)
         if _finder in sys.meta_path:
             _install_in(self)
@@ -142,6 +144,29 @@ def _patch(module: ModuleType) -> None:
     _do_init.__wrapped__ = original  # type: ignore[attr-defined]
     context._do_init = _do_init
     _patched[context] = (original, _do_init)
+
+
+def _import_beside(context: Any, arguments: list[Any]) -> None:
+    """Import what will be installed while this thread waits for the JVM, which makes a context for seconds. What is
+    asked for here is only a guess, and whatever goes wrong is found again when it is installed."""
+    try:
+        given = (each.get(ENABLED) for each in arguments if type(each).__name__ == "SparkConf")
+        said = next(given, None) or context._jvm.System.getProperty(ENABLED)
+        if str(said).strip().lower() in _ON and _INSTALLATION not in sys.modules:
+            import threading  # noqa: PLC0415 - only what is enabled is loaded
+
+            threading.Thread(target=_import_quietly, name="headwater-import", daemon=True).start()
+    except Exception:  # noqa: BLE001 - whatever this pyspark is, its context is made
+        return
+
+
+def _import_quietly() -> None:
+    try:
+        import importlib  # noqa: PLC0415 - see above
+
+        importlib.import_module(_INSTALLATION).prepare()
+    except Exception:  # noqa: BLE001 - whoever installs it finds it again, and says so
+        return
 
 
 def _install_in(context: Any) -> None:

@@ -34,7 +34,7 @@ def complaints_of_javac(spark_context: Any, place: Path) -> list[str]:
     classes = JavaClasses(spark_context)
     present = classes.present()
     absent = {name for part in java_parts() if part not in present for name in part.sources()}
-    as_here = rename_moved(ClassPath(spark_context._gateway.jvm))
+    as_here = rename_moved(ClassPath(spark_context._gateway))
     sources = {name: as_here(text) for name, text in classes.sources.items() if name not in absent}
     assert sources
     for name, text in sources.items():

@@ -72,6 +72,7 @@ def python(site: Path) -> Python:
 
 
 NAME = "headwater.listeners.installation"
+BEGUN = ("begun", "SparkContext")
 FAKED = f"import types; m = types.ModuleType({NAME!r}); exec({INSTALLATION!r}, m.__dict__); sys.modules[m.__name__] = m"
 
 
@@ -84,6 +85,48 @@ def test_an_enabled_context_is_begun(python: Python) -> None:
 def test_a_disabled_one_loads_nothing(python: Python, value: str) -> None:
     done = python(f"{MAKE % value}; {OURS}")
     assert (done.stdout.strip(), done.stderr) == (HOOK_ONLY, "")
+
+
+WAITING = """
+import threading
+
+class SparkConf(dict): pass
+
+class SparkContext:
+    class _jvm:
+        class System: getProperty = {}.get
+    def __init__(self, **conf):
+        self._do_init(SparkConf(conf))
+    def _do_init(self, conf):
+        self._conf = conf
+        beside = [each for each in threading.enumerate() if each.name == "headwater-import"]
+        for each in beside: each.join()
+        print(len(beside))
+    def stop(self): pass
+"""
+PREPARING = (
+    INSTALLATION
+    + """
+def prepare():
+    print("imported")
+"""
+)
+
+
+def test_what_is_installed_is_imported_while_spark_makes_the_context(python: Python, site: Path) -> None:
+    """By one thread, and for an application that has it enabled. No other test sees who imports."""
+    (site / "pyspark" / "context.py").write_text(WAITING)
+    finder = f"""
+import importlib.util
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        return importlib.util.spec_from_loader(name, self) if name == {NAME!r} else None
+    def create_module(self, spec): return None
+    def exec_module(self, module): exec({PREPARING!r}, module.__dict__)
+sys.meta_path.insert(0, Finder())
+"""
+    done = python(f"{finder}\n{MAKE % 'true'}\n{MAKE % 'true'}\n{MAKE % 'false'}")
+    assert (done.stdout.split(), done.stderr) == (["imported", "1", *BEGUN, "0", *BEGUN, "0"], "")
 
 
 def test_a_value_that_is_neither_is_reported(python: Python) -> None:

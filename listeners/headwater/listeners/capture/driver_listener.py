@@ -11,7 +11,7 @@ from headwater.jvm.loader import ClassOrigin
 from headwater.listeners.capture.early_events import QUEUE, EarlyEvents
 from headwater.listeners.capture.formats import installed, java_parts, plugins
 from headwater.listeners.capture.formats.plugin import JavaPart
-from headwater.listeners.capture.jvm import DegradedPart, JavaClasses, JavaError
+from headwater.listeners.capture.jvm import DegradedPart, JavaClasses, JavaError, root_message
 from headwater.listeners.capture.plan_cache import ALL
 from headwater.listeners.capture.records import VERSION
 from headwater.listeners.capture.self_test import SelfTest
@@ -55,13 +55,14 @@ class DriverListener:
         for each in installed().broken:
             self.degraded.append(DegradedPart(each.name, each.why))
         self._leave_out_what_is_broken()
+        self._parts = self._java.new("Parts")
         self._check_version()
         self._self_test = self._begin_self_test()
-        self._listener = self._java.new(
-            "SqlExecutionListener",
+        for each in self._make_extractors():
+            self._parts.add(each)
+        self._listener = self._parts.listener(
             self._spark,
-            self._java.array("FormatExtractor", self._make_extractors()),
-            self._java.new(STREAMS if self._java.has_source(STREAMS) else "NoStreamCapture"),
+            self._parts.make(STREAMS if self._java.has_source(STREAMS) else "NoStreamCapture"),
             settings.capture_reads,
             settings.capture_sql,
             _MAX_WAITING_PLANS,
@@ -81,7 +82,7 @@ class DriverListener:
 
     def start(self, early: EarlyEvents | None = None) -> None:
         """Hooks first: what they don't see of a statement is looked for, and nobody knows of what is none."""
-        self._call_with_context("attach")
+        self._parts.attach(self._spark)
         for part in self._java.present():
             self._install(part)
         self._listener.start()
@@ -121,19 +122,15 @@ class DriverListener:
         self._spark.listenerBus().removeListener(self._listener)
         self._listener.stop()
         for name in self._installed:
-            self._quietly(name, "uninstall")
-        self._call_with_context("detach")
-
-    def _call_with_context(self, method: str) -> None:
-        kind = self._java.class_path.loader.loadClass("org.apache.spark.SparkContext")
-        self._java.call("CommitRecorder", method, [kind], [self._spark])
+            self._uninstall(name)
+        self._parts.detach(self._spark)
 
     def _read_first(self, kept: Any) -> None:
         self._listener.readFirst(kept.events(), kept.last(), kept.lost())
 
     def _check_version(self) -> None:
         """A JVM keeps its classes, also for a Python with another headwater that comes later."""
-        found = self._java.call("SqlExecutionListener", "recordVersion")
+        found = self._parts.recordVersion()
         if found != VERSION:
             raise JavaError(
                 f"this driver's JVM has another headwater's classes, which write records of version {found}, not "
@@ -180,9 +177,9 @@ class DriverListener:
         for part in self._java.present():
             if part.extractor is not None and self._java.has_source(part.extractor):
                 try:
-                    extractors.append(self._java.new(part.extractor))
-                except JavaError as e:
-                    self._degrade(DegradedPart(part.extractor, str(e)))
+                    extractors.append(self._parts.make(part.extractor))
+                except Exception as e:  # noqa: BLE001 - whatever this version of the format throws
+                    self._degrade(DegradedPart(part.extractor, root_message(e)))
         return extractors
 
     def _install(self, part: JavaPart) -> None:
@@ -191,17 +188,17 @@ class DriverListener:
         for name in part.hooks:
             if self._java.has_source(name):
                 try:
-                    self._java.call(name, "install")
+                    self._parts.call(name, "install")
                     self._installed.append(name)
-                except JavaError as e:
-                    self._degrade(DegradedPart(name, str(e)))
+                except Exception as e:  # noqa: BLE001 - as above
+                    self._degrade(DegradedPart(name, root_message(e)))
 
     def _degrade(self, part: DegradedPart) -> None:
         _LOG.warning("%s", part)
         self.degraded.append(part)
 
-    def _quietly(self, name: str, method: str) -> None:
+    def _uninstall(self, name: str) -> None:
         try:
-            self._java.call(name, method)
-        except JavaError as e:
-            _LOG.debug("%s", e)
+            self._parts.call(name, "uninstall")
+        except Exception as e:  # noqa: BLE001 - as above
+            _LOG.debug("%s can't be uninstalled: %s", name, root_message(e))

@@ -10,7 +10,7 @@ from headwater.listeners.installation.contexts import (
     install,
     uninstall,
 )
-from headwater.listeners.installation.factories import InstallationFactories
+from headwater.listeners.installation.factories import InstallationFactories, prepare
 from headwater.listeners.installation.installation import Installation
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "begin",
     "contexts",
     "install",
+    "prepare",
     "uninstall",
 ]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from headwater.events.identity import Environment
 from headwater.events.identity.namespaces import PREFIX as NAMESPACES
+from headwater.jvm.loader import java_class
 
 _LOG = logging.getLogger(__name__)
 _HADOOP_KEYS: Final = (
@@ -38,7 +39,7 @@ def _read_hadoop(context: Any) -> dict[str, str]:
     try:
         hadoop = context._jsc.hadoopConfiguration()
         said = {key: hadoop.get(key) for key in _HADOOP_KEYS}
-        said[_DERBY_HOME] = context._jvm.java.lang.System.getProperty(_DERBY_HOME)
+        said[_DERBY_HOME] = java_class(context._gateway, "java.lang.System").getProperty(_DERBY_HOME)
     except Exception as e:  # noqa: BLE001 - py4j raises what it likes
         _LOG.debug("Hadoop's configuration can't be read: %s", e)
         return {}

@@ -9,9 +9,12 @@ from uuid import UUID
 
 from headwater.events.base import CountMap
 from headwater.events.envelope import Event
+from headwater.events.jobs import JobStarted, JobType, RunScope
 from headwater.events.names import JobName
+from headwater.events.producer import Producer
 from headwater.listeners.bus import Bus, BusOptions, BusReport
 from headwater.listeners.capture import Capture
+from headwater.listeners.capture.command_registry import all_commands
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.early_events import EarlyEvents
 from headwater.listeners.installation.application_environment import read_environment
@@ -62,7 +65,7 @@ class InstallationFactories:
 def _make_capture(
     spark_context: Any, settings: Settings, bus: Any, jobs: ApplicationRuns, early: EarlyEvents
 ) -> InstalledCapture:
-    configuration = dict(spark_context._conf.getAll())
+    configuration = jobs.configuration
     redactor, _ = make_redactor(configuration, read_hash_key(settings))
     context = CaptureContext(
         read_environment(spark_context, configuration, settings.namespaces),
@@ -71,6 +74,15 @@ def _make_capture(
         settings.capture_sql,
     )
     return Capture(spark_context, settings, bus, jobs, context, early=early)
+
+
+def prepare() -> None:
+    """Do what else the first installation and its first event would wait for: formats are imported, and patterns and
+    models compiled, when they are first asked for."""
+    all_commands()
+    redactor, _ = make_redactor({})
+    draft = JobStarted(job=JobName(name="nobody's"), job_type=JobType.BATCH, scope=RunScope.APPLICATION)
+    Producer("", redactor=redactor).emit(draft, lambda _event, _data: None)
 
 
 DEFAULT_FACTORIES = InstallationFactories(Bus.open, _make_capture)

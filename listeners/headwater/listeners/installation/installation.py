@@ -102,8 +102,9 @@ class Installation:
 
     def start(self) -> None:
         """In a thread of its own, so that nothing that hangs can hold up the job for longer than `capture.wait`."""
-        patience = read_settings(dict(self.context._conf.getAll()))[0].capture_wait
-        started = self._worker.submit(self._start)
+        configuration = dict(self.context._conf.getAll())  # four calls into the JVM for each entry, so once
+        patience = read_settings(configuration)[0].capture_wait
+        started = self._worker.submit(lambda: self._start(configuration))
         if not started.wait(_PROMPT_SHARE * patience):
             DaemonThread("headwater-early", self._keep_early_events).start()
             if not started.wait((1 - _PROMPT_SHARE) * patience):
@@ -152,8 +153,7 @@ class Installation:
             blocks.detach(self._tracker)
             self._tracker.begin_closing()
 
-    def _start(self) -> None:
-        configuration = dict(self.context._conf.getAll())
+    def _start(self, configuration: Mapping[str, str]) -> None:
         self._begin_consistent_reads(configuration)
         settings, _ = read_settings(configuration)  # the bus tells the faults
         facts = read_application_facts(self.context, configuration, dict(os.environ))

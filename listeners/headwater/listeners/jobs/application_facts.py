@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from headwater.events.jobs import SparkDetails
+from headwater.jvm.loader import java_class
 from headwater.plugins import own_version
 
 _LOG = logging.getLogger(__name__)
@@ -40,10 +41,11 @@ def read_application_facts(
     context: Any, configuration: Mapping[str, str], environment: Mapping[str, str]
 ) -> ApplicationFacts:
     """Out of a SparkContext; what it doesn't tell is left out."""
-    spark, system, scala = context._jsc.sc(), context._jvm.java.lang.System, context._jvm.scala.util.Properties
+    spark = context._jsc.sc()
+    system, scala = (java_class(context._gateway, each) for each in ("java.lang.System", "scala.util.Properties"))
     name = configuration.get("spark.app.name", "")
     return ApplicationFacts(
-        id=_ask_or_none("id", context._jsc.sc().applicationId) or configuration.get("spark.app.id", ""),
+        id=_ask_or_none("id", spark.applicationId) or configuration.get("spark.app.id", ""),
         name=name,
         user=_ask_or_none("user", spark.sparkUser),
         configuration=configuration,
@@ -56,7 +58,7 @@ def read_application_facts(
             master=_ask_or_none("master", spark.master),
             deploy_mode=_ask_or_none("deploy mode", spark.deployMode),
             java=_ask_or_none("Java", lambda: system.getProperty("java.version")),
-            scala=_ask_or_none("Scala", scala.versionNumberString),
+            scala=_ask_or_none("Scala", lambda: str(scala.versionNumberString())),
             python=platform.python_version(),
         ),
     )

@@ -97,6 +97,11 @@ class ApplicationRuns:
         self.application_job: JobName = names.job_name(self._namespace(None), settings.job_name or self._application)
         self.application_run: UUID = uuid7()
 
+    @property
+    def configuration(self) -> Mapping[str, str]:
+        """What the application was started with."""
+        return self._facts.configuration
+
     def attribution(
         self, started: Mapping[str, str], tags: Iterable[str], sink: str | None, client: Client | None = None
     ) -> Attribution:

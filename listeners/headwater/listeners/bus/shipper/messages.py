@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -38,7 +39,10 @@ class ShipperState:
     """Whether all of those that there were at its start, and that could be shipped, are."""
 
 
-_STATE: Final = TypeAdapter(ShipperState)
+@cache
+def _state_adapter() -> TypeAdapter[ShipperState]:
+    """Made when first used: it takes ten milliseconds, and most drivers have no shipper."""
+    return TypeAdapter(ShipperState)
 
 
 class Channel:
@@ -57,7 +61,7 @@ class Channel:
         return self._send(kind, fields, flags=socket.MSG_DONTWAIT)
 
     def send_state(self, state: ShipperState) -> bool:
-        return self.send("state", state=_STATE.dump_python(state, mode="json"))
+        return self.send("state", state=_state_adapter().dump_python(state, mode="json"))
 
     def receive(self) -> Iterator[dict[str, Any]]:
         """Yield what comes, until nobody is at the other end. What can't be read is passed over."""
@@ -100,4 +104,4 @@ class Channel:
 
 def parse_state(message: Mapping[str, Any]) -> ShipperState:
     """A ValueError where it is none."""
-    return _STATE.validate_python(message.get("state"))
+    return _state_adapter().validate_python(message.get("state"))
