@@ -4,6 +4,8 @@ Each start is a process of its own, in turns with and without, plain and with th
 Delta, on one core and on two. Both are given by the clock and in seconds of the processor, Python's and the JVM's
 together; the clock says something on an idle machine only. The classes are on disk: what the very first start of a
 machine takes, which compiles them, stands in a row of its own.
+
+    python -m tests.benchmarks.startup [plain] [iceberg] [delta]
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,6 +31,8 @@ from tests.kit.spark.packages import package_settings
 from tests.kit.spark.versions import packages_for
 
 PAIRS: Final = int(os.environ.get("HEADWATER_BENCH_PAIRS", "5"))
+MOST_SECONDS: Final = float(os.environ.get("HEADWATER_BENCH_SECONDS", "600"))
+"""No round begins that would take longer than that in all; a busy machine makes fewer pairs."""
 MOST_WALL: Final = 0.3
 MOST_CPU: Final = 0.5
 FORMATS: Final = ("plain", "iceberg", "delta")
@@ -79,6 +84,7 @@ class Place:
     def __init__(self, name: str, folder: Path) -> None:
         self._name = name
         self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
         spark = str(pyspark.__version__)
         self._home = java_home_for_spark(local.java(), spark)
         jars = () if name == "plain" else packages_for(name, spark)
@@ -120,6 +126,20 @@ class Place:
         return Start(*json.loads(done.stdout.splitlines()[-1]))
 
 
+@dataclass
+class Setting:
+    """A format on so many cores, and what was measured of it: starts without headwater and with it."""
+
+    format: str
+    place: Place
+    cores: int
+    pairs: list[tuple[Start, Start]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"{self.format}, {self.cores} cores"
+
+
 def row(name: str, start: Start) -> str:
     """A line of the table."""
     return f"{name:<44}" + "".join(f"{each:>10.2f}" for each in start)
@@ -129,28 +149,42 @@ def medians(starts: list[Start]) -> Start:
     return Start(*(statistics.median(each) for each in zip(*starts, strict=True)))
 
 
-def compare(name: str, place: Place, cores: int, aims: Aims) -> None:
-    """Print the rows of a format on so many cores, and state what headwater added to its starts."""
-    pairs = [(place.start(cores, with_headwater=False), place.start(cores, with_headwater=True)) for _ in range(PAIRS)]
-    print(row(f"{name}, {cores} cores, without", medians([bare for bare, _ in pairs])))
-    print(row(f"{name}, {cores} cores, with headwater", medians([ours for _, ours in pairs])), flush=True)
-    added = medians([Start(*(b - a for a, b in zip(bare, ours, strict=True))) for bare, ours in pairs])
-    aims.at_most(f"{name}, {cores} cores: session", added.session, MOST_WALL, "s more")
-    aims.at_most(f"{name}, {cores} cores: session, processor", added.session_cpu, MOST_CPU, "s more")
-    aims.at_most(f"{name}, {cores} cores: with its first write", added.write, MOST_WALL, "s more")
+def measure(settings: list[Setting], began: float) -> None:
+    """Start drivers in rounds, a pair of each setting, until there are enough or the next round would take too long."""
+    for done in range(PAIRS):
+        started = time.monotonic()
+        if done and (started - began) * (done + 1) / done > MOST_SECONDS:
+            return
+        for each in settings:
+            bare = each.place.start(each.cores, with_headwater=False)
+            each.pairs.append((bare, each.place.start(each.cores, with_headwater=True)))
+
+
+def report(each: Setting, aims: Aims) -> None:
+    """Print the rows of a setting, and state what headwater added to its starts."""
+    bare, ours = zip(*each.pairs, strict=True)
+    print(row(f"{each.name}, without, {len(each.pairs)} pairs", medians(list(bare))))
+    print(row(f"{each.name}, with headwater", medians(list(ours))))
+    added = medians([Start(*(b - a for a, b in zip(*pair, strict=True))) for pair in each.pairs])
+    print(row(f"{each.name}, added", added), flush=True)
+    aims.at_most(f"{each.name}: session", added.session, MOST_WALL, "s more")
+    aims.at_most(f"{each.name}: session, processor", added.session_cpu, MOST_CPU, "s more")
+    aims.at_most(f"{each.name}: with its first write", added.write, MOST_WALL, "s more")
 
 
 def main(formats: list[str]) -> int:
     """Print the table; 1 if an aim is missed."""
     aims = Aims()
     began = time.monotonic()
-    print(f"{'seconds, medians of ' + str(PAIRS) + ' pairs':<44}{'session':>10}{'cpu':>10}{'+ write':>10}{'cpu':>10}")
-    for name in formats:
-        with tempfile.TemporaryDirectory() as folder:
-            place = Place(name, Path(folder))
+    print(f"{'seconds, medians of pairs':<44}{'session':>10}{'cpu':>10}{'+ write':>10}{'cpu':>10}")
+    with tempfile.TemporaryDirectory() as folder:
+        places = {name: Place(name, Path(folder, name)) for name in formats}
+        for name, place in places.items():
             print(row(f"{name}, 2 cores, the first with headwater", place.start(2, with_headwater=True)), flush=True)
-            for cores in (1, 2):
-                compare(name, place, cores, aims)
+        settings = [Setting(name, place, cores) for cores in (1, 2) for name, place in places.items()]
+        measure(settings, began)
+        for each in settings:
+            report(each, aims)
     print(f"{time.monotonic() - began:.0f} s in all")
     return aims.report()
 

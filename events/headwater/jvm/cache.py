@@ -37,7 +37,7 @@ class ArchiveCache:
         """An archive and what it says; None where there is none, or where it isn't as it was written."""
         place = self.root / f"{key}.jar"
         try:
-            if not (_is_ours(self.root, stat.S_ISDIR) and _is_ours(place, stat.S_ISREG)):
+            if not self.is_ours(place):
                 return None
             facts = read_facts(place)
             os.utime(place)
@@ -46,8 +46,18 @@ class ArchiveCache:
             return None
         return place, facts
 
+    def is_ours(self, place: Path) -> bool:
+        """Whether a file in the cache, and the cache, are this user's alone; an OSError where one isn't there."""
+        return _is_ours(self.root, stat.S_ISDIR) and _is_ours(place, stat.S_ISREG)
+
     def add(self, key: str, content: bytes) -> None:
         """Keep an archive. Nothing comes of it where that fails."""
+        self.write(f"{key}.jar", content)
+        with contextlib.suppress(OSError):  # others remove some too
+            self._remove_oldest()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file whole, or not at all: where that fails nothing comes of it."""
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _is_ours(self.root, stat.S_ISDIR):
@@ -56,12 +66,11 @@ class ArchiveCache:
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(content)
-                Path(new).replace(self.root / f"{key}.jar")
+                Path(new).replace(self.root / name)
             finally:
                 Path(new).unlink(missing_ok=True)
-            self._remove_oldest()
         except OSError as e:
-            _LOG.debug("class files can't be kept: %s", e)
+            _LOG.debug("%s can't be kept: %s", name, e)
 
     def count(self) -> int:
         """How many archives there are; an OSError says why there can't be any."""

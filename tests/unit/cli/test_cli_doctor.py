@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -21,6 +22,7 @@ from headwater.cli import main
 from headwater.cli.commands import Command, Leaf
 from headwater.cli.doctor import installation, spool
 from headwater.cli.doctor.class_files import Jars
+from headwater.cli.doctor.compiled_classes import check_compiled_classes
 from headwater.cli.doctor.format_jars import check_format_jars
 from headwater.cli.doctor.listeners import check_listener
 from headwater.cli.exits import Exit
@@ -28,14 +30,21 @@ from headwater.events import CatalogOptionsDeclared, Closed, Event, Heartbeat
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.journal.filesystem import FileSystem, FileSystemKind
+from headwater.jvm import bundled
+from headwater.jvm.archives import ArchiveFacts, pack
+from headwater.jvm.bundled import BundledArchive
+from headwater.jvm.last_start import DriverStart, read_last_start, record_start
+from headwater.jvm.loader import ClassOrigin
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import open_store
 from headwater.listeners.bus.listener_creation import ListenerSpec
 from headwater.listeners.bus.shipper import start
+from headwater.listeners.capture.formats import CORE
+from headwater.listeners.capture.jvm import source_groups
 from headwater.listeners.capture.reflection import parse_reflection
 from headwater.plugins import extra_command
 from headwater.publishers import checks
-from headwater.spi import CheckResult, Diagnosable, Listener, ListenerContext
+from headwater.spi import CheckResult, CheckStatus, Diagnosable, Listener, ListenerContext
 from headwater.testing.examples import CONTEXT
 from headwater.testing.memory import MemoryListener
 from tests.kit.bus.scripts import bus_of
@@ -521,3 +530,33 @@ def test_a_jar_that_says_no_spark_is_left_alone(tmp_path: Path) -> None:
     assert list(check_format_jars({"spark.jars.packages": "io.delta:delta-spark_2.12:3.3.3"}, "3.5.7", None)) == []
     (beside,) = check_format_jars({}, "4.1.1", tmp_path)
     assert (beside.status.value, beside.advice[:30]) == ("error", "take the one for Spark 4.1: he")
+
+
+def test_it_says_where_a_driver_has_its_classes_from_and_where_the_last_one_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wheel's class files are for these very jars and sources; else there is the cache, where one can be kept."""
+    monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(bundled, "DIRECTORY", tmp_path)
+    spark = tmp_path / "jars" / "spark.jar"
+    spark.parent.mkdir()
+    with ZipFile(spark, "w") as jar:
+        jar.writestr("org/apache/spark/sql/SparkSession.class", b"")
+
+    (found,) = check_compiled_classes({}, spark.parent)
+    assert found.message.startswith("this wheel has none for these jars: a driver opens those that one before it kept")
+    (core,) = source_groups(list(CORE))
+    (tmp_path / "core.jar").write_bytes(pack({}, ArchiveFacts()))
+    line = BundledArchive(core.digest(core.sources), 8, (bundled.jar_identity(spark),), "core.jar")
+    bundled.write_index([line], tmp_path)
+    last = DriverStart(ClassOrigin.COMPILER, "app-1", "3.5.7", "17.0.1", "2026-03-01T02:00:07+00:00")
+    record_start(last)
+    assert read_last_start() == last
+    assert [each.message for each in check_compiled_classes({}, spark.parent)] == [
+        "a driver opens those of this wheel, and compiles nothing",
+        "the last driver here, app-1 (Spark 3.5.7, Java 17.0.1, 2026-03-01T02:00:07+00:00), compiled its classes",
+    ]
+    bundled.write_index([], tmp_path)
+    (tmp_path / "cache" / "class-files").chmod(0o777)
+    (found,) = check_compiled_classes({}, spark.parent)
+    assert (found.status, "as none can be kept" in found.message) == (CheckStatus.WARNING, True)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from headwater.cli.doctor.class_files import Jars
+from headwater.cli.doctor.compiled_classes import check_compiled_classes
 from headwater.cli.doctor.format_jars import check_format_jars
-from headwater.jvm.bundled import DIRECTORY, read_index
-from headwater.jvm.cache import ArchiveCache
 from headwater.listeners.capture.formats import installed, java_parts
 from headwater.listeners.capture.reflection import ReflectedMember, lazy_name, read_reflection
 from headwater.listeners.spark_versions import untested
@@ -33,9 +32,8 @@ def check_installation(conf: Mapping[str, str]) -> Iterator[CheckResult]:
     place = f"for {sys.executable} ({sys.version.split()[0]})"
     yield CheckResult.ok("headwater", f"{own_version() or 'of a version that is not known'}, {place}")
     yield _hook()
-    yield _class_files()
     yield _pyspark()
-    yield from _format_jars(conf)
+    yield from _jars(conf)
     yield from _reflection()
     yield from _formats()
     yield from _other_python(conf)
@@ -58,19 +56,6 @@ def _hook() -> CheckResult:
         words = "headwater is imported from a zip, so drivers don't find it by their configuration alone"
         return CheckResult.warning("hook", words, f"call headwater.listeners.install(spark) in the job; or {advice}")
     return CheckResult.error("hook", words, advice)
-
-
-def _class_files() -> CheckResult:
-    """Whether a driver finds class files, in this wheel or of an earlier one: else its start takes seconds more."""
-    bundled = f"this wheel has those of {len(read_index(DIRECTORY))} groups of sources and jars; of others "
-    cache = ArchiveCache()
-    try:
-        count = cache.count()
-    except OSError as e:
-        words = f"compiled classes can't be kept, so each driver compiles at its start: {e}"
-        return CheckResult.warning("class files", words, "set HEADWATER_CACHE to a directory of your own that stays")
-    words = f"{count} archives are in {cache.root}" if count else f"the first driver fills {cache.root}"
-    return CheckResult.ok("class files", f"{bundled}{words}; a driver logs which it has, at the level INFO")
 
 
 def _formats() -> Iterator[CheckResult]:
@@ -110,11 +95,12 @@ def _spark_version(place: Path) -> str | None:
     return None if found is None else f"{found[1]}.{found[2]}{found[3]}"
 
 
-def _format_jars(conf: Mapping[str, str]) -> Iterator[CheckResult]:
+def _jars(conf: Mapping[str, str]) -> Iterator[CheckResult]:
     place = _place_of_pyspark()
     version = None if place is None else _spark_version(place)
     if place is not None and version is not None:
         yield from check_format_jars(conf, version, place / "jars")
+        yield from check_compiled_classes(conf, place / "jars")
 
 
 def _reflection() -> Iterator[CheckResult]:

@@ -64,6 +64,7 @@ class Capture:
         self._marks: dict[str, threading.Event] = {}
         self._stopped = threading.Event()
         self._log_filter = Py4jLogFilter()
+        self._keeping = threading.Thread(target=self._keep_classes, name="headwater-classes", daemon=True)
         self._thread = threading.Thread(target=self._run, name="headwater-capture", daemon=True)
 
     @property
@@ -74,6 +75,7 @@ class Capture:
     def start(self) -> None:
         self._log_filter.begin()
         self._listener.start(self._early)
+        self._listener.record_start()
         self._report_degraded(self._listener.degraded)
         self._thread.start()
 
@@ -97,6 +99,8 @@ class Capture:
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, and all that was in it too
             _LOG.debug("the SQL listener can't be removed from the driver: %s", e)
         self._thread.join(timeout)
+        if self._keeping.is_alive():
+            _LOG.info("the end came before what was compiled here was kept: the next driver compiles it again")
 
     def _run(self) -> None:
         self._report_self_test()
@@ -110,7 +114,7 @@ class Capture:
             self._report_degraded(self._listener.finish_self_test())
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, in whatever way py4j says that
             _LOG.debug("the self-test can't be finished: %s", e)
-        threading.Thread(target=self._keep_classes, name="headwater-classes", daemon=True).start()
+        self._keeping.start()
 
     def _keep_classes(self) -> None:
         """Beside the records, which don't wait for the seconds that it takes to compile what wasn't needed so far."""

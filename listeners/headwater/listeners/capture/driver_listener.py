@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
+from datetime import datetime, timezone
 from functools import partial
 from typing import Any, Final
 
+from headwater.jvm.last_start import DriverStart, record_start
 from headwater.jvm.loader import ClassOrigin
 from headwater.listeners.capture.early_events import QUEUE, EarlyEvents
 from headwater.listeners.capture.formats import installed, java_parts, plugins
@@ -116,6 +118,12 @@ class DriverListener:
         """Keep the class files that were compiled here for drivers to come, with what the self-test found."""
         if self._self_test is not None and self._self_test.missing is not None:
             self._java.keep(self._self_test.missing)
+
+    def record_start(self) -> None:
+        """Note where this driver has its classes from, for `headwater doctor`."""
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        origin, java = self._java.state.origin, self._java.class_path.java
+        record_start(DriverStart(origin, str(self._spark.applicationId()), str(self._context.version), java, now))
 
     def stop(self) -> None:
         """Nothing of it is active any more. What a format's registry can't remove stays, and does nothing."""
