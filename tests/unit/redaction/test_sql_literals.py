@@ -40,7 +40,7 @@ MASKED = {
     "SELECT :parameter, ?": None,
     "SELECT 'never closed -- FROM t": "SELECT ?",
     "SELECT `never closed 'x' 5": "SELECT `never closed ? ?",
-    "SELECT /* never closed 'x'": "SELECT ",
+    "SELECT /* never closed 'x'": "SELECT",
     "1.2.3.4": "?",
     "": None,
     "  ": None,

@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-from headwater.events.redaction._canonical import canonical_text
-from headwater.events.redaction._literals import mask_literals
 from headwater.events.redaction._messages import mask_message, mask_parameter
 from headwater.events.redaction._redactor import Redactor, redact, redacted_excerpt
+from headwater.events.redaction._sql import canonical_text, mask_literals
 from headwater.events.redaction._texts import READ, REDACTED
 
 __all__ = [

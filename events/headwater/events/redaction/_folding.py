@@ -1,76 +1,98 @@
-"""Lists of literals become one: `IN (?, ?, ?)` is `IN (?)`, so that no text changes with their number.
+"""A text as it is read for secrets: whatever way somebody wrote it, a word in it is found by its letters.
 
-The same holds for the rows of `VALUES (?, ?), (?, ?)`, for Catalyst's `INSET ?, ?` and for `[?, ?]`.
+This is the one place that knows spellings. Names and shapes are looked for in the folded text only.
 """
 
 from __future__ import annotations
 
+import html
 import re
-from dataclasses import dataclass, field
-from typing import Final
+import unicodedata
+from collections.abc import Sequence
+from itertools import compress
+from typing import Final, NamedTuple
+from urllib.parse import unquote_to_bytes
 
-MARK: Final = "?"
-_LIST: Final = re.compile(r"\[|\b(?i:IN\s*\(|VALUES\b|INSET\b)")
-_PART: Final = re.compile(r"(\s*)(\w+|[?,()\[\]]|`[^`]*(?:``[^`]*)*`|#\d+L?(?!\w)|\S|\Z)")
-_OPENS_BARE_LIST: Final = frozenset(["VALUES", "INSET"])
-_ENDS_ITEM: Final = frozenset([",", ")", "]", ""])
-_BEGINS_NAME: Final = re.compile(r"[\w?]|`.|#\d")
-
-
-def without_repetition(text: str) -> str:
-    """The text without literals, with equal neighbours in lists kept once."""
-    if not _LIST.search(text):
-        return text
-    folder = _Folder()
-    parts = _PART.findall(text)
-    for (gap, part), (_, following) in zip(parts, [*parts[1:], ("", "")], strict=True):
-        folder.gaps.append(gap)
-        folder.add(part, following)
-    return "".join([part for pair in zip(folder.gaps, folder.parts, strict=True) for part in pair])
+_UNUSUAL: Final = re.compile(r"[\\%&\0]|[^\x00-\x7f]")
+_QUOTING: Final = re.compile(r"\\(?=[\W_])")
+_ESCAPE: Final = re.compile(
+    r"(?:%[0-9A-Fa-f]{2})+|(?:\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2})+|\\u\{[0-9A-Fa-f]{1,5}\}"
+    r"|&(?:#\d{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z]{2,8};)|\\(?:n|r(?!sa|ecovery)|t(?!oken|otp))"
+)
+_MOST_ESCAPES: Final = 1_000
+_MOST_LAYERS: Final = 5
+_INVISIBLE: Final = frozenset(["Cf", "Mn", "Me", "Cc"])
+_LOOK_ALIKES: Final = str.maketrans(
+    "аеёорсухіїјѕԁԛԝкмтвнпгьһӏѵαβγεηικνοπρτυχωßłøđħıɡɑɩᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ",
+    "aeeopcyxiijsdqwkmtbhnrbhlvabyenikvonptuxwslodhigaiabcdefghijklmnoprstuvwyz",
+)  # fmt: skip
 
 
-@dataclass
-class _Frame:
-    """What lies between two brackets, or the whole text."""
+class Folded(NamedTuple):
+    """The letters have no accents, and those of other alphabets are the Latin ones that they look like."""
 
-    opened_at: int = -1
-    is_list: bool = False
-    in_bare_list: bool = False
-    last_item: tuple[int, int] | None = None
+    text: str
+    places: Sequence[int]
+    """Where each of its characters begins in the text that it was made from."""
 
 
-@dataclass
-class _Folder:
-    gaps: list[str] = field(default_factory=list[str])
-    parts: list[str] = field(default_factory=list[str])
-    frames: list[_Frame] = field(default_factory=lambda: [_Frame()])
+def fold(text: str) -> Folded | None:
+    """The text without escapes, also nested ones, and without invisible characters.
 
-    def add(self, part: str, following: str) -> None:
-        parts, frames = self.parts, self.frames
-        parts.append(part)
-        if part == MARK:
-            self._end_item(len(parts) - 1, following)
-        elif part in {"(", "["}:
-            is_list = part == "[" or (len(parts) > 1 and parts[-2].upper() == "IN")
-            frames.append(_Frame(len(parts) - 1, is_list=is_list))
-        elif part in {")", "]"} and len(frames) > 1:
-            self._end_item(frames.pop().opened_at, following)
-        elif part != ",":
-            frames[-1].last_item = None
-            frames[-1].in_bare_list = part.upper() in _OPENS_BARE_LIST
+    None where it is escaped so often or so deep that it can't be read in time: who asks has to hide all of it.
+    """
+    folded = Folded(text, range(len(text)))
+    for _ in range(_MOST_LAYERS):
+        if not _UNUSUAL.search(folded.text):
+            return folded
+        plain, count = _ESCAPE.subn(_unescape, _QUOTING.sub("\0", folded.text), _MOST_ESCAPES)
+        if count == _MOST_ESCAPES:
+            return None
+        if not plain.isascii():
+            plain = plain.translate(_characters)
+        shown = plain.replace("\0", "")
+        if shown == folded.text:
+            return folded
+        folded = Folded(shown, list(compress(folded.places, map("\0".__ne__, plain))))
+    return None
 
-    def _end_item(self, start: int, following: str) -> None:
-        """An item that equals the one before it goes, if it is a whole item and its brackets are a list."""
-        frame, parts = self.frames[-1], self.parts
-        before = parts[start - 1] if start else ""
-        item, frame.last_item = frame.last_item, None
-        if not (frame.is_list or frame.in_bare_list) or not self._may_end(frame, following):
-            return
-        if before == "," and item and parts[slice(*item)] == parts[start:]:
-            del parts[start - 1 :], self.gaps[start - 1 :]
-            frame.last_item = item
-        elif before == "," or start - 1 == frame.opened_at or before.upper() in _OPENS_BARE_LIST:
-            frame.last_item = start, len(parts)
 
-    def _may_end(self, frame: _Frame, following: str) -> bool:
-        return following in _ENDS_ITEM or (frame.in_bare_list and _BEGINS_NAME.match(following) is not None)
+def _unescape(found: re.Match[str]) -> str:
+    """What was escaped, with NULs behind it up to the length of the escape. A line end is a vertical tab, since of two
+    lines in quotes nobody knows whether they were ones."""
+    escaped = found.group()
+    try:
+        if escaped[0] == "%":
+            plain = unquote_to_bytes(escaped).decode()
+        elif escaped[0] == "&":
+            plain = html.unescape(escaped)
+        elif escaped in {"\\n", "\\r", "\\t"}:
+            plain = "\v"
+        elif escaped[-1] == "}":
+            plain = chr(int(escaped[3:-1], 16))
+        else:
+            plain = escaped.encode().decode("unicode_escape").encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeError:
+        return escaped
+    return plain[: len(escaped)].ljust(len(escaped), "\0")
+
+
+class _Characters(dict[int, str]):
+    """What each character is folded to, as far as it was asked for."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = folded = _folded_character(chr(code))
+        return folded
+
+
+def _folded_character(char: str) -> str:
+    if char.isascii():
+        return char
+    category = unicodedata.category(char)
+    if category in _INVISIBLE or char in "\u3164\u115f\u1160\uffa0":
+        return "\0"
+    first = unicodedata.normalize("NFKC" if category == "Lo" else "NFKD", char)[0]
+    return first if first.isascii() else first.casefold()[0].translate(_LOOK_ALIKES)
+
+
+_characters: Final = _Characters()

@@ -1,40 +1,27 @@
 """Credentials within identities: the user-info of URLs, and tokens that are known by their whole shape.
 
 An identity tells one thing from another, so it loses nothing that only might be a secret: `load token accounts_2023`
-and `/data/token=eu` are names. The shapes here are narrower than those for texts, since tables are called
-`ASIAPACIFICORDERS` and `SG.customer_orders` too.
+and `/data/token=eu` are names, and tables are called `ASIAPACIFICORDERS` and `SG.customer_orders` too.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from headwater.events.redaction._texts import REDACTED
+from headwater.events.redaction._tokens import AWS, BEGINNINGS, DATABRICKS, looks_random
 
 Span = tuple[int, int]
 
 _HINT: Final = re.compile(
-    r"://|jdbc:oracle:|-----begin |a(?:kia|sia|bia|cca|iza)|ya29\.|1//0|gocspx-|g(?:h[pousr]_|ithub_pat_|l[a-z]+-)"
-    r"|xox|xapp-|hooks\.slack|d(?:api|kea|ose)|eyj|[srv]k[-_]|npm_|pypi-|hv[sbr]\.|sg\.|hf_|[?&](?:sig|x-)"
+    rf"(?i)://|jdbc:oracle:|-----begin |hooks\.slack|{AWS}|dapi|dkea|dose|[?&](?:sig|x-)|{'|'.join(BEGINNINGS)}"
 )
-_MIXED: Final = r"(?=[\w-]{0,60}?\d)(?=[\w-]{0,60}?[A-Z])(?=[\w-]{0,60}?[a-z])"
 _TOKENS: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"A(?:KIA|SIA|BIA|CCA)(?=[A-Z]{0,15}[2-7])[A-Z2-7]{16}(?![A-Za-z0-9])(?:[^\w\s]{1,4}[A-Za-z0-9/+=]{30,128})?"  # AWS
-    r"|ya29\.[\w-][\w.-]{15,}|1//0[\w-]{30,}|GOCSPX-[\w-]{20,}|AIza[\w-]{35}"  # Google
-    r"|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9]{20,}_\w{20,}"
-    rf"|gl(?:pat|dt|ptt|rt)-{_MIXED}[\w-]{{20,}}"
-    r"|xox[a-z]-\d[\w-]{10,}|xapp-\d-[\w-]{10,}|hooks\.slack\.com/(?:services|workflows)/[\w/]+"
-    r"|d(?:api|kea|ose)[0-9a-f]{32}(?:-\d)?"  # Databricks
-    r"|eyJ[\w-]{10,}(?:\.[\w-]*){2,4}"  # JSON web tokens
-    r"|sk-(?:proj|svcacct|admin|ant-\w{1,8})-[\w-]{20,}|sk-[A-Za-z0-9]{32,}|[sr]k_(?:live|test)_[A-Za-z0-9]{24,}"
-    rf"|npm_[A-Za-z0-9]{{36}}|pypi-AgE[\w-]{{32,}}|hv[sbr]\.{_MIXED}[\w-]{{24,}}"
-    r"|SG\.[\w-]{22}\.[\w-]{43}|hf_[A-Za-z0-9]{30,}"
-    r")"
+    rf"(?<![A-Za-z0-9])(?:{AWS}(?=[A-Z]{{0,15}}[2-7])[A-Z2-7]{{16}}(?![A-Za-z0-9])(?:[^\w\s]{{1,4}}[A-Za-z0-9/+=]{{30,128}})?"
+    rf"|{DATABRICKS}(?:-\d)?|hooks\.slack\.com/(?:services|workflows)/[\w/]+|eyJ[A-Za-z0-9]{{10,}}(?:\.[\w-]*){{2,4}}"
+    rf"|(?P<random>(?:{'|'.join(BEGINNINGS)}|sk-)[\w.-]{{20,}}))"
 )
 _SIGNATURE: Final = re.compile(
     r"(?i)[?&](?:sig|x-(?:amz|goog)-(?:signature|security-token|credential))=([\w%+/=.-]{30,})"
@@ -52,9 +39,7 @@ _PORT: Final = re.compile(r"\d{1,5}\Z")
 
 def without_credentials(text: str) -> str:
     """The name, path, URL or id without its credentials; the very same text where it has none."""
-    if not _HINT.search(text.lower()):
-        return text
-    return _without(text, _credentials(text))
+    return _without(text, _credentials(text)) if _HINT.search(text) else text
 
 
 def _credentials(text: str) -> Iterator[Span]:
@@ -62,7 +47,9 @@ def _credentials(text: str) -> Iterator[Span]:
     if "@" in text:
         yield from (_user_info(found) for found in _ADDRESS.finditer(text))
         yield from (_oracle_user(found) for found in _ORACLE.finditer(text))
-    yield from (found.span() for found in _TOKENS.finditer(text) if _is_token(found.group()))
+    yield from (
+        found.span() for found in _TOKENS.finditer(text) if not found["random"] or looks_random(found["random"])
+    )
     yield from (found.span(1) for found in _SIGNATURE.finditer(text))
 
 
@@ -93,17 +80,6 @@ def _oracle_user(found: re.Match[str]) -> Span:
     user = found[1].partition("?")[0].rpartition("@")[0]
     is_nobody = user in {"", "/"} or user.startswith(("@", "("))
     return found.start(1), found.start(1) + (0 if is_nobody else len(user))
-
-
-def _is_token(text: str) -> bool:
-    """A web token has a header that names its algorithm; `eyJ_orders.eu.2023` hasn't."""
-    if not text.startswith("eyJ"):
-        return True
-    header = text.partition(".")[0]
-    try:
-        return b'"alg"' in base64.urlsafe_b64decode(header + "=" * (-len(header) % 4))
-    except (binascii.Error, ValueError):
-        return False
 
 
 def _without(text: str, spans: Iterable[Span]) -> str:

@@ -94,15 +94,14 @@ def mask_message(text: str, kind: str = "") -> str:
         return "?" if text else text
     name = _OF_SPARK.match(text)  # of an error, and Spark's own: redaction doesn't read it
     condition = name.group() if name else ""
-    safe = condition + without_secrets(text[len(condition) : _READ])  # cut after that: half a password isn't seen
-    safe = safe[:_KEPT]
-    message, end = _split_end(safe)
-    fixed = _STATEMENT.sub(r"\1\n?", message)
+    message, end = _split_end(text[len(condition) : _READ])
+    safe = condition + without_secrets(message)  # cut after that: half a password isn't seen
+    fixed = _STATEMENT.sub(r"\1\n?", safe[:_KEPT])
     fixed = _PLAN.sub("", fixed)
     fixed = _TRACEBACK.sub(_traceback, fixed)
     fixed = _RAISED.sub(r"\1?", fixed)
     fixed = _BARE_VALUE.sub(r"\1?", fixed)
-    return _TOKEN.sub(_shown, fixed) + end
+    return _TOKEN.sub(_shown, fixed) + end[:_KEPT]
 
 
 def _split_end(text: str) -> tuple[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
@@ -15,8 +17,9 @@ from pydantic import BaseModel
 
 from headwater.errors import ConfigurationError
 from headwater.events.base import StringMap
+from headwater.events.marks import Identity, OptionName, TypeText, marked
 from headwater.events.redaction._identities import without_credentials
-from headwater.events.redaction._names import names_secret
+from headwater.events.redaction._names import names_secret, word_set
 from headwater.events.redaction._options import (
     hidden_value,
     is_assignment_of_secret,
@@ -25,16 +28,23 @@ from headwater.events.redaction._options import (
     squash_names,
 )
 from headwater.events.redaction._texts import READ, REDACTED, without_secrets
-from headwater.events.redaction._walk import AnyModel, Ways, walk_model
 
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
 AnyValue = TypeVar("AnyValue")
 
 _SPARK_DEFAULT: Final = "(?i)secret|password|token|access[.]?key"
-_PLAIN: Final = re.compile(r"[\w./#-]{0,15}\Z", re.ASCII)
+_SHORT_NAME: Final = re.compile(r"[\w./#-]{0,15}\Z", re.ASCII)
 _OPTION_NAME: Final = re.compile(r"[^\s=:'\"`<>@/?&;,|(){}\[\]%\\]{1,256}\Z")
 _LONGEST_NAME: Final = 256
 _NESTED_SET: Final = re.compile(r"(?:[^\\\[]|\\.|\[\^?\]?(?:[^\\\]\[]|\\.)*\])*\[\^?\]?(?:[^\\\]\[]|\\.)*\[", re.DOTALL)
 _LEAVES: Final = frozenset([type(None), bool, int, float, bytes, datetime, UUID])
+_NAMES_OF_OPTIONS: Final = ("key", "name", "property", "option")
+_VALUES_OF_OPTIONS: Final = frozenset(["value", "old_value", "new_value", "previous_value", "old", "new"])
+_SIMPLE_TYPE: Final = re.compile(r'"?[a-z_]+(?:\(\d+(?:,\s?-?\d+)?\))?"?')
+_KEYS_OF_TYPES: Final = word_set("""
+    type fields name nullable metadata elementType containsNull keyType valueType valueContainsNull class
+    pyClass sqlType serializedClass
+""")
 _SHORT: Final = 256
 _REMEMBERED: Final = 4096
 
@@ -56,16 +66,13 @@ class Redactor:
         self._hash_key = hash_key
         self._clean: set[str] = set()  # short texts without a secret: most texts come again and again
         self._clean_identities: set[str] = set()
-        self._ways = Ways(self.redact, self.redact_identity, self._key, self.value)
 
     def text(self, text: str) -> str:
         """The free text without what may be secret."""
         if text in self._clean:
             return text
-        if self._custom is None and _PLAIN.match(text) and not names_secret(text):
-            return _remember(self._clean, text)
-        redacted = without_secrets(text, self._custom)
-        return redacted if redacted != text else _remember(self._clean, text)
+        is_plain_name = self._custom is None and _SHORT_NAME.match(text) and not names_secret(text)
+        return _remembered(self._clean, text, text if is_plain_name else without_secrets(text, self._custom))
 
     def identity(self, text: str) -> str:
         """A name, a path or an id without its credentials: passwords in URLs, and tokens known by their shape.
@@ -74,8 +81,7 @@ class Redactor:
         """
         if text in self._clean_identities:
             return text
-        redacted = text if _PLAIN.match(text) else without_credentials(text)
-        return redacted if redacted != text else _remember(self._clean_identities, text)
+        return _remembered(self._clean_identities, text, without_credentials(text))
 
     def value(self, key: str, value: str) -> str:
         """The value of an option, if its name is a harmless one or the value is plain; else the mark."""
@@ -85,92 +91,134 @@ class Redactor:
 
     def is_secret(self, key: str) -> bool:
         """Whether the value of an option of this name is a secret."""
-        if self._matches(key):
-            return True
-        return names_secret(key) and not is_harmless(key, self._keep)
+        return self._matches(key) or (names_secret(key) and not is_harmless(key, self._keep))
 
     def mapping(self, mapping: Mapping[str, str]) -> dict[str, str]:
         """Options with their secrets replaced."""
-        return {self._key(key): self.value(key, value) for key, value in mapping.items()}
+        return {self.key(key): self.value(key, value) for key, value in mapping.items()}
 
     def model(self, model: AnyModel) -> AnyModel:
-        """The same model with its texts and maps redacted; the very same object when there was nothing to redact."""
-        return walk_model(model, self._ways)
+        """The same model with its texts and maps redacted; the very same object when there was nothing to redact.
+
+        Nothing is validated anew. A model that is itself an entry (`SetProperty(key=…, value=…)`) is judged like an
+        entry of a map.
+        """
+        fields, name_field = _fields(type(model))
+        option = getattr(model, name_field) if name_field else None
+        changed: dict[str, Any] = {}
+        for field, redacted in fields:
+            before: Any = getattr(model, field)
+            if isinstance(option, str) and field in _VALUES_OF_OPTIONS and isinstance(before, str):
+                after: Any = self.value(option, before)
+            else:
+                after = before if before is None else redacted(self, before)
+            if after is not before:
+                changed[field] = after
+        return model.model_copy(update=changed) if changed else model
 
     def redact(self, value: Any) -> Any:
         """Any value made of texts, maps, sequences and models; other things pass as they are."""
-        if type(value) in _LEAVES or isinstance(value, Enum):
-            return value
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, BaseModel):
-            return self.model(value)
-        if isinstance(value, Mapping):
-            return _same_or_new(value, {self._key(key): self._entry(key, each) for key, each in value.items()})
-        if isinstance(value, (list, tuple, frozenset, set)):
-            return self._items(value)
-        return value
+        return self._walk(value, self.text, self._entry)
 
     def redact_identity(self, value: Any) -> Any:
         """The value of a field marked as an identity: a text, or texts in tuples and maps."""
-        if type(value) in _LEAVES or isinstance(value, Enum):
-            return value
-        if isinstance(value, str):
-            return self.identity(value)
-        if isinstance(value, Mapping):
-            inner = self.redact_identity
-            return _same_or_new(value, {inner(key): inner(each) for key, each in value.items()})
-        if isinstance(value, tuple):
-            redacted = tuple([self.redact_identity(item) for item in value])
-            return value if all(map(operator.is_, redacted, value)) else redacted
-        return value
+        return self._walk(value, self.identity, lambda key, each: (self.identity(key), self.identity(each)))
+
+    def redact_type(self, text: str) -> str:
+        """A type keeps the names in it, which are columns; metadata of nested fields has comments and options."""
+        if _SIMPLE_TYPE.fullmatch(text):
+            return text
+        try:
+            content = json.loads(text)
+            redacted = self._type(content)
+        except (ValueError, RecursionError):  # no type
+            return self.text(text)
+        return text if redacted == content else json.dumps(redacted, separators=(",", ":"), ensure_ascii=False)
 
     def forget(self) -> None:
         """Drop what is remembered of clean texts; nothing else changes."""
         self._clean.clear()
         self._clean_identities.clear()
 
+    def key(self, key: str) -> str:
+        """The name of an option. What looks like one is one, whatever words are in it."""
+        return self.identity(key) if _OPTION_NAME.match(key) else self.text(key)
+
+    def _walk(self, value: Any, text: Callable[[str], str], entry: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+        if type(value) in _LEAVES or isinstance(value, Enum):
+            return value
+        if isinstance(value, str):
+            return text(value)
+        redacted: Any = value
+        if isinstance(value, BaseModel):
+            redacted = self.model(value)
+        elif isinstance(value, Mapping):
+            redacted = dict(entry(key, each) for key, each in value.items())
+            if redacted == dict(value):
+                return value
+            return StringMap(redacted) if isinstance(value, StringMap) else redacted
+        elif isinstance(value, (list, tuple, frozenset, set)):
+            items = [self._walk(item, text, entry) for item in value]
+            if not all(map(operator.is_, items, value)):
+                redacted = type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return redacted
+
+    def _entry(self, key: Any, value: Any) -> tuple[Any, Any]:
+        if not isinstance(key, str):
+            return self.redact(key), self.redact(value)
+        if isinstance(value, str):
+            return self.key(key), self.value(key, value)
+        return self.key(key), _hide_all(value) if self.is_secret(key) else self.redact(value)
+
+    def _type(self, content: Any) -> Any:
+        if isinstance(content, list):
+            return [self._type(each) for each in content]
+        if not isinstance(content, dict):
+            return self.redact_identity(content)
+        if not _KEYS_OF_TYPES.issuperset(content):
+            raise ValueError("no type of Spark's has such keys")
+        return {key: self._metadata(each) if key == "metadata" else self._type(each) for key, each in content.items()}
+
+    def _metadata(self, content: Any) -> Any:
+        """A comment is a free text, all else options."""
+        redacted = self.redact(content)
+        if not isinstance(content, dict) or "comment" not in content:
+            return redacted
+        return {**redacted, "comment": self.redact(content["comment"])}
+
     def _is_shown(self, key: str, value: str) -> bool:
         if is_harmless(key, self._keep):
             return self.identity(value) == value and not is_assignment_of_secret(value)
         return not names_secret(key) and is_plain(value)
 
-    def _key(self, key: Any) -> Any:
-        """What looks like an option's name is one, whatever words are in it."""
-        if not isinstance(key, str):
-            return self.redact(key)
-        return self.identity(key) if _OPTION_NAME.match(key) else self.text(key)
-
-    def _entry(self, key: object, value: Any) -> Any:
-        if not isinstance(key, str):
-            return self.redact(value)
-        if isinstance(value, str):
-            return self.value(key, value)
-        return hide_all(value) if self.is_secret(key) else self.redact(value)
-
-    def _items(self, items: Any) -> Any:
-        redacted = [self.redact(item) for item in items]
-        if all(map(operator.is_, redacted, items)):
-            return items
-        return type(items)(*redacted) if hasattr(items, "_fields") else type(items)(redacted)
-
     def _matches(self, key: str) -> bool:
         return self._pattern is not None and self._pattern.search(key[-_LONGEST_NAME:]) is not None
 
 
-def _same_or_new(mapping: Mapping[Any, Any], redacted: dict[Any, Any]) -> Any:
-    if redacted == dict(mapping):
-        return mapping
-    return StringMap(redacted) if isinstance(mapping, StringMap) else redacted
+@cache
+def _fields(model: type[BaseModel]) -> tuple[list[tuple[str, Callable[[Redactor, Any], Any]]], str | None]:
+    """The fields of a kind of model with how each is redacted, and the field that has an option's name."""
+    ways: dict[str, Callable[[Redactor, Any], Any]] = dict.fromkeys(model.model_fields, Redactor.redact)
+    option = next((name for name in _NAMES_OF_OPTIONS if name in ways), None)
+    if option is not None and _VALUES_OF_OPTIONS & ways.keys():
+        ways[option] = Redactor.key
+    for mark, way in (
+        (Identity, Redactor.redact_identity),
+        (TypeText, Redactor.redact_type),
+        (OptionName, Redactor.key),
+    ):
+        ways |= dict.fromkeys(marked(model, mark), way)
+    return list(ways.items()), option
 
 
-def _remember(clean: set[str], text: str) -> str:
+def _remembered(clean: set[str], text: str, redacted: str) -> str:
     """Only texts in which nothing was found are kept: a cache must not become the place where secrets live on."""
-    if len(text) <= _SHORT:
+    if redacted == text and len(text) <= _SHORT:
         if len(clean) >= _REMEMBERED:
             clean.clear()
         clean.add(text)
-    return text
+        return text
+    return redacted
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -188,12 +236,12 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
         ) from error
 
 
-def hide_all(value: Any) -> Any:
+def _hide_all(value: Any) -> Any:
     """A structure under a secret's name: all its texts and numbers are the secret."""
     if isinstance(value, Mapping):
-        return {key: hide_all(item) for key, item in value.items()}
+        return {key: _hide_all(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return type(value)(hide_all(item) for item in value)
+        return type(value)(_hide_all(item) for item in value)
     return value if value is None or isinstance(value, bool) or value == "" else REDACTED
 
 

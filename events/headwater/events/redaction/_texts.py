@@ -8,11 +8,13 @@ the words before the place, the whole lines of words above it, and the frames of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import Final
 
-from headwater.events.redaction._names import Folded, fold, pattern_of, strong_names, word_set
+from headwater.events.redaction._folding import Folded, fold
+from headwater.events.redaction._names import any_of, strong_names, word_set
+from headwater.events.redaction._tokens import random_places, token_places
 
 REDACTED: Final = "*********(redacted)"
 """The mark that stands where a secret stood: Spark's own, so that people know it and tools that look for it find it."""
@@ -24,92 +26,77 @@ _MOST_PARTS: Final = 25
 """Of those that are hidden; after so many the rest of the text goes."""
 _NAME: Final = re.compile(r"[\w.-]{1,256}")
 
-# Every alternative of these patterns begins with a letter or sign, which Python looks for first: that is ten times as
-# fast. So what must not stand before it comes behind its first letter.
+# These are for folded texts, in lower case but for the last one.
 
-_OF_FILES: Final = (
+_FILE_SAID: Final = (
     "no|not|is|isn't|has|names|can|can't|cannot|could|couldn't|failed|permission|access|there|doesn't|does|was|and|for"
 )
-# Words that hold a secret's name and are none.
-_HARMLESS: Final = re.compile(
-    r"b(?<!\w.)y-?pass|com(?<!\w...)pass|encompass|sur(?<!\w...)pass|trespass|tokeni[sz]|token recognition error"
-    r"|oauth\.token, without producer|oauth\.token: [\w.]{1,99}:[\w.]{1,99}: there is no |sasl\.password right\Z"
-    # What brokers answer, as librdkafka says it.
-    r"|invalid username or password(?!\s*[:=]|\s*\((?!after )| is)|due to invalid credentials(?!\s*[:=(])"
-    r"|delegation token\b|jsontoken|start_object token|start_array token|end_object token|end_array token"
-    r"|extra input '[a-z_<>]{1,32}'|mismatched input '[a-z_<>]{1,32}'|missing '[a-z_]{1,32}'|at or near '[a-z_]{1,32}'"
-    r"|unexpected token '[^\w\s]{1,3}'|unexpected_token\]|wrong_num_token\]|aes_key_length\]"
-    r"|password[-_.]?(?:file|callable|command)\b(?!\s*[=:]\s*['\"])"
-    r"|abfs(?<!\w....)s?://[\w.-]+@|wasb(?<!\w....)s?://[\w.-]+@|adl(?<!\w...)://[\w.-]+@|oci(?<!\w...)://[\w.-]+@"
-    r"|/0x[0-9a-f]+@[0-9a-f]"
-    # A file or directory, where what is said of it follows and no value.
-    r"|/secrets?(?=/[\w.-]|\.(?:conf|properties|json|ya?ml|toml|xml|ini|env|txt|jks|p12)\b)(?=[\w./+-]{0,200}[\"')\]]{0,2}"
-    rf"(?:[:,;]? (?:{_OF_FILES})\b|[.]?\s{{0,8}}\Z))"
+# Words that hold a secret's name and are none. The last is of a file, and says what is the matter with it.
+_HARMLESS: Final = any_of(
+    r"""
+    tokeni[sz]  token recognition error  delegation token\b  jsontoken  start_(?:object|array) token
+    end_(?:object|array) token  extra input '[a-z_<>]{1,32}'  mismatched input '[a-z_<>]{1,32}'  missing '[a-z_]{1,32}'
+    at or near '[a-z_]{1,32}'  unexpected token '[^\w\s]{1,3}'  unexpected_token\]  wrong_num_token\]  aes_key_length\]
+    password[-_.]?(?:file|callable|command)\b(?!\s*[=:]?\s*['"])  /0x[0-9a-f]+@[0-9a-f]
+    abfss?://[\w.-]+@  wasbs?://[\w.-]+@  adl://[\w.-]+@  oci://[\w.-]+@
+    """,
+    r"/secrets?(?=/[\w.-]|\.(?:conf|properties|json|ya?ml|toml|xml|ini|env|txt|jks|p12)\b)"
+    rf"(?=[\w./+-]{{0,200}}[\"')\]]{{0,2}}(?:[:,;]? (?:{_FILE_SAID})\b|[.]?\s{{0,8}}\Z))",
 )
-_HARMLESS_HINTS: Final = ("pass", "token", "credentials", "://", "length]", "0x", "/secret")
-_BOUND: Final = r"(?:[\]\"'`>)\s\\]{0,8}(?::?=|[-=]>|:(?![:/])|\||,\s*[\"'\\])|[ \t]*\\*[\"'(])"
-_BEGINS: Final = {size: rf"(?<![a-z]{'.' * size})" for size in (3, 4)}
-_APART: Final = {size: rf"(?:(?<![a-z]{'.' * size})|(?<=\\[nrt]{'.' * size}))" for size in (2, 4)}
-_NO_MORE: Final = "(?![a-z])"
-_IN_QUERIES: Final = "(?:key|code|sign|sid|session|sessionid|jsessionid|hmac|hash|pw)="
+_HARMLESS_HINTS: Final = ("token", "password", "://", "length]", "0x", "/secret")
+_WEAK: Final = word_set("""
+    pass pw pin psk otp mfa 2fa puk mdp kode clave sandi sifra sas sig sid salt seed auth cred creds cvv cvv2 cvc hmac
+    nonce pepper assertion license
+""")
+"""These are a secret's name only where a value follows."""
+_VALUE_FOLLOWS: Final = (
+    r"(?![a-z])(?:[-_ ](?:code|number))?(?:[\]\"'`>)\s]{0,8}(?::?=|[-=~]>|:(?![:/])|\||,\s*[\"'])"
+    r"|(?:\.\w{1,20})?[ \t]*[\"'(>#]|\s(?:is|was|are|in|like)\b)"
+)
 _OF_LOGINS: Final = (
-    "(?:fail|err|server|service|method|type|mode|scheme|mechanism|provider|plugin|module|is|was|has|in|for|to|with|and|or"
-    "|by|not|required)"
+    r"(?:fail\w*|err\w*|servers?|services?|methods?|type|mode|scheme|mechanisms?|provider|plugin|module|is|was|has|in|for"
+    r"|to|with|and|or|by|not|required)\b"
 )
-_NAMED: Final = re.compile(  # a secret's name only where a value follows, and hashes of passwords
-    rf"pw{_NO_MORE}(?:{_BOUND}|{_APART[2]}\s\S)|keytab (?:for|of) [^\s:=]{{1,64}}\s{{0,4}}[:=]"
-    rf"|auth{_NO_MORE}(?:{_BOUND}|{_APART[4]}\s(?!{_OF_LOGINS})[\w.@/+-]{{1,64}}\s{{1,4}}\S)|pass{_NO_MORE}(?:{_BOUND}|(?<=[a-z_.-]....)|(?=:\S))"
-    rf"|pin{_BEGINS[3]}(?: is\b|{_NO_MORE}{_BOUND})|otp{_NO_MORE}{_BOUND}|sas{_BEGINS[3]}{_NO_MORE}{_BOUND}"
-    rf"|sig{_BEGINS[3]}{_NO_MORE}{_BOUND}|jwt(?:\.|{_BOUND})|psk{_BEGINS[3]}\b|creds?{_NO_MORE}{_BOUND}"
-    rf"|assertion{_BOUND}|salt{_BEGINS[4]}=|pepper=|nonce=|seed{_BEGINS[4]}:|cvv{_BOUND}|refresh=|hub-signature"
-    rf"|signature[\"'`\\]{{0,4}}\s{{0,8}}(?:[-=]>|=|[\"'`]\s{{0,8}}:)|sess(?:ion)?[-_.]?id{_NO_MORE}{_BOUND}|connect\.sid"
-    rf"|\?{_IN_QUERIES}|&(?:amp;)*{_IN_QUERIES}|;{_IN_QUERIES}|#{_IN_QUERIES}|code=[^\s&]+&(?:amp;)*state=|license\s?[=:]\s"
-    r"|aes_encrypt\s{0,8}\(|aes_decrypt\s{0,8}\(|des_encrypt\s?\(|crypt\s?\(|openrowset\s?\(|linkedsrvlogin|encrypt_string"
-    r"|x-[a-z-]{0,20}(?:key|auth|session)\b|keystring|key-string|server key\b|snmp-server"
-    r"|:\d{2,5}:[^:\s]{1,64}:[^:\s]{1,64}:\S|:\*:[^:\s]{1,64}:[^:\s]{1,64}:\S|//[\w.%-]{1,64}:[ \t\r]*\n"
-    r"|basic\s+(?=[a-z+/_=-]{0,200}[0-9=])[a-z0-9+/_=-]{6}|negotiate\s+\S{8}|ntlm\s+\S{8}|digest[\s:]\s*\w+[=:]"
-    r"|\|\s?sudo\b|\|\s?kinit\b|sudo -s\b|<<<|<<[-~]?[\\\"']{0,4}[a-z_]"
-    r"|<<[-~]?\s{1,4}[\\\"']{0,4}[a-z_]\w{0,32}[\\\"']{0,4}(?:\s{0,4}\n|\\+[nr])|pbkdf2|\{ssha|\{sha|\$2[abxy]?\$|\$[156]\$|\$apr1\$|\$argon2"
-    r"|scram-sha-\d{1,3}\$"
+_NAMED: Final = any_of(
+    *(word + _VALUE_FOLLOWS for word in sorted(_WEAK)),
+    *(rf"{sign}(?:key|code|sign|session|hmac|hash)=" for sign in (r"\?", "&", ";", "#")),
+    *(
+        rf"{command}\b(?:[^\n]{{0,99}}?[\s\"=])?[\w.]{{1,64}}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
+        for command in ("sqlplus", "sqlldr", "imp", "exp", "impdp", "expdp", "tnsping", "rman", "conn(?:ect)?")
+    ),
+    rf"auth\s(?!{_OF_LOGINS})[\w.@/+-]{{1,64}}\s{{1,4}}\S",
+    r"""
+    pass(?![a-z])(?:(?<=[a-z_.-]....)(?<!bypass|ompass|urpass|espass)(?<!by-pass)|(?=:\S))  pw\s\S  psk\s+\w  creds? \w
+    keytab (?:for|of) [^\s:=]{1,64}\s{0,4}[:=]  sess(?:ion)?[-_. ]?id\s?[=:]  refresh=  code=[^\s&]+&state=
+    signature["'`]{0,4}\s{0,8}(?:[-=]>|=|["'`]\s{0,8}:|mism)  invalid signature  hub-signature
+    auth [\w.@-]{1,64}[:/]\S  log(?:in|ging in as|ged in as) [\w.@-]{1,64}[:/]\S  on >\S
+    basic\s+(?=[a-z+/_=-]{0,200}[0-9=])[\w+/=-]{6}  negotiate\s+\S{8}  ntlm\s+\S{8}  digest[\s:=]\s*\w+[=:]
+    x-[a-z-]{0,20}(?:key|auth|session)\b  crypt(?:ed)? with  crypt\s?\(  openrowset\s?\(  linkedsrvlogin  encrypt_string
+    pbkdf2  \{s?sha  \$(?:2[abxy]?|[156y]|apr1|argon2\w{0,2})\$  scram-sha-\d{1,3}\$
+    :(?:\d{2,5}|\*):[^:\s]{1,64}:[^:\s]{1,64}:\S  //[\w.%-]{1,64}:[ \t\r]*[\n\v]
+    \|\s?(?:sudo|kinit)\b  sudo -s\b  <<<  <<[-~]?[\\"']{0,4}[a-z_]  =<\(
+    <<[-~]?\s{1,4}["']{0,4}[a-z_]\w{0,32}["']{0,4}\s{0,4}[\n\v]
+    -(?<=[\s"',]-)(?:[a-z]{0,3}?[pauwkxbe]|-?value[ =]|o\s+user(?:name)?=)  -(?<=[(\[]-)[pauwk],
+    -(?<=[\s"',]-)-(?:[a-z-]{0,16}(?:user|auth|creds|cert)[ =][^\s:]{1,64}:|auth[ =])
+    /(?<=\s/)(?:r?p|u(?:ser)?|pass)[:\s]  user=\w{1,64}%  user \S{1,64} using \s?\S
+    """,
 )
-_GAP: Final = r"(?: |%(?:25)*20)(?=\S)"
-_SHAPES: Final = re.compile(
-    rf"AUTH{_GAP}|LOGIN{_GAP}|IDENTIFY{_GAP}|AUTHENTICATE{_GAP}|PASS{_GAP}"
-    rf"|SASL{_GAP}(?!(?:[A-Z0-9-]{{4,16}} mechanism|authentication) [a-z]|mechanism [A-Z])"
-    rf"|CONN{_GAP}|EAP{_GAP}|ACL{_GAP}SETUSER"
-    r"|AKIA[A-Z0-9]{12}|ASIA[A-Z0-9]{12}|ABIA[A-Z0-9]{12}|ACCA[A-Z0-9]{12}|AIza[\w-]{10}|ya29\.|1//0[\w-]{10}|GOCSPX-"
-    r"|gh[pousr]_\w{10}|github_pat_|gl[a-z]{2,5}-[\w-]{10}|xox[a-z]-|xapp-\d|hooks\.slack\.com/|dapi[0-9a-f]{32}"
-    r"|dkea[0-9a-f]{32}|dose[0-9a-f]{32}|discord\.com/api/webhooks|discordapp\.com/api/webhooks|webhook\.office\.com/"
-    r"|outlook\.office\.com/webhook|outlook\.office365\.com/webhook|logic\.azure\.com|bot\d{8,10}[:%]|eyJ[\w-]{10}"
-    r"|M[\w-]{23,25}\.[\w-]{6}\.|N[\w-]{23,25}\.[\w-]{6}\.|O[\w-]{23,25}\.[\w-]{6}\.|whsec_|dckr_|ATATT3|ATCTT3|ATBB[\w-]{10}"
-    r"|sk(?<![\w-]..)[-_](?=[\w-]{12})|pk(?<![\w-]..)[-_](?=[\w-]{12})|rk(?<![\w-]..)[-_](?=[\w-]{12})|npm_\w{10}"
-    r"|pypi-[\w-]{10}|hv[sbr]\.[\w-]{10}|SG(?<!\w..)\.[\w-]{10,}\.|hf_[A-Za-z0-9]{10}|do[opr]_v1_|shp[acs][ats]_|PMAK-|glsa_"
-    r"|glc_\w{8}|lin_api_|secret_\w{10}|ntn_\w{10}|figd_|sbp_|pscale_|dp\.pt\.|dp\.st\.|dp\.sa\.|NRAK-|NRII-|EAACEdEose"
-    r"|AGE-SECRET|sq0[a-z]{3}-|AKCp\w{10}|key-[0-9a-f]{32}|-----BEGIN |---- BEGIN |PuTTY-User-Key|Private-Lines|AQICAH"
-    r"|user(?:=|\W\S{1,8}?)\w{1,64}%|FlyV1 |tfp_\w{10}|rubygems_|AC(?<!\w..)[0-9a-f]{32}|SK(?<!\w..)[0-9a-f]{32}"
+_LOGINS: Final = any_of(
+    r"""
+    AUTH (?=\S)  LOGIN (?=\S)  IDENTIFY (?=\S)  AUTHENTICATE (?=\S)  PASS (?=\S)  CONN (?=\S)  EAP (?=\S)  ACL SETUSER
+    SASL PLAIN (?![a-z]{4})  _KEY(?=["' ]{0,2}[:=])
+    """
 )
 _LINE_WITH_AT: Final = re.compile(r"(?m)^[^\n@]*@[^\n]*")
-_SLASHES: Final = re.compile(r"/[\\]*/")
-_USER_INFO: Final = re.compile(r"(?<![^\s@])(?=[^\s@]*[:/\\%])[^\s@]+@(?=[^\s@])")
-_COMMANDS: Final = word_set("""
-    sshpass mysql mariadb redis-cli curl wget docker podman nerdctl sqlplus sqlldr sqlcmd bcp isql osql tsql
-    psql mongo ldap smbclient beeline cqlsh zip unzip 7z rar openssl keytool gpg az xfreerdp mosquitto ipmitool
-    influx snmp ftp lftp ncftp rclone net htpasswd vault clickhouse trino presto impala-shell sqoop exp imp
-    rsync ansible kinit aws gcloud kubectl helm npm twine git svn nmcli pdftk qpdf vncviewer rdesktop
-    valkey-cli rediscli rpcclient mount.cifs http https httpie tnsping dbaccess restic db2 airflow plink pscp putty
-    psexec schtasks sbt
-""")
-_COMMAND: Final = re.compile(pattern_of(sorted(_COMMANDS), "") + r"[\w-]{0,20}(?:\.exe)?[\s\"',\\]")
-_ESCAPED_ENDS: Final = frozenset(["\\n", "\\r", "\\t"])
-_FLAG: Final = re.compile(
-    r"[\s\"',](?:[-/][a-z]{0,3}?[pauwkxbe]|--(?:[a-z-]{0,9}user|auth|cert|value)\b)|[\s,]user(?:id)?=|\spass:|\susing\s|<\("
-    r"|\s[\w.]{1,64}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
-)
+_USER_INFO: Final = re.compile(r"(?<![^ \t\r\n@])(?=[^ \t\r\n@]*[:/\\%])[^ \t\r\n@]+@(?=[^\s@])")
+
+# These are for texts as they are.
+
 FRAME: Final = re.compile(r"(?m)^[ \t]+at (?:[\w$]+[./])+[\w$<>]+\([\w$. ]{1,80}(?::\d{1,6})?\)[ \t]*$")
 _UNCERTAIN: Final = re.compile(r"[^A-Za-z\s,.:;()\[\]{}$_+>-]")
 _WORDS: Final = re.compile(r"\s*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.]?[ \t]+)*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.:]?\s*)?")
 _BLANK: Final = re.compile(r"\n[ \t\r\f\v]*\n")
-_COLONS: Final = (":", ":\r", "&#58;", "&#x3a;", "&#x3A;", "&colon;", "%3a", "%3A", "\\u003a", "\\u003A")
+_BINDS: Final = (":", "=", "->", "=>", "(", "[", "{", ",", "|")
 _VISIBLE: Final = re.compile(r"\w")
 Place = tuple[int, int]
 """Where a secret is named or recognised, and until where the text may be shown."""
@@ -118,7 +105,7 @@ Place = tuple[int, int]
 def has_secret(text: str) -> bool:
     """Whether a secret is named or recognised in the text."""
     folded = fold(text)
-    return folded is None or next(_places(text, folded, None), None) is not None
+    return folded is None or next(_places(folded, None), None) is not None
 
 
 def without_secrets(text: str, custom: re.Pattern[str] | None = None) -> str:
@@ -133,12 +120,15 @@ def without_secrets(text: str, custom: re.Pattern[str] | None = None) -> str:
         return REDACTED
     pieces: list[str] = []
     done = 0
-    for count, (start, end) in enumerate(_hidden_parts(read, _places(read, folded, custom))):
+    for count, (start, end) in enumerate(_hidden_parts(read, _places(folded, custom))):
         if start >= KEPT:
             break
-        frames = FRAME.findall(read, start, end) if count < _MOST_PARTS else ()
-        pieces += (read[done:start], REDACTED, *(f"\n{frame}" for frame in frames))
-        done = end if count < _MOST_PARTS else len(read)
+        pieces += (read[done:start], REDACTED)
+        if count == _MOST_PARTS:
+            done = len(read)
+            break
+        pieces += (f"\n{frame}" for frame in FRAME.findall(read, start, end))
+        done = end
     if not pieces and len(text) <= KEPT:
         return text
     return "".join([*pieces, read[done:KEPT], "…" if len(text) > KEPT else ""])
@@ -193,59 +183,44 @@ def _end_of_paragraph(text: str, start: int, shown_until: int) -> int:
         if at < 0:
             return len(text)
     for blank in _BLANK.finditer(text, at):
-        if _VISIBLE.search(text, at, blank.start()) and not text.endswith(_COLONS, at, blank.start()):
+        if _VISIBLE.search(text, at, blank.start()) and not _binds(text[max(at, blank.start() - 12) : blank.start()]):
             return blank.start()
     return len(text)
 
 
-def _places(text: str, folded: Folded, custom: re.Pattern[str] | None) -> Iterator[Place]:
+def _binds(end: str) -> bool:
+    """Whether a value is to come after the end of this line."""
+    folded = fold(end)
+    return folded is None or folded.text.rstrip().endswith(_BINDS)
+
+
+def _places(folded: Folded, custom: re.Pattern[str] | None) -> Iterator[Place]:
     """All places, from left to right. Each way to find some reads the text once."""
-    return merge(_places_by_shape(text, custom), _places_in(folded))
-
-
-def _places_by_shape(text: str, custom: re.Pattern[str] | None) -> Iterator[Place]:
-    shapes = _starts(_SHAPES, text)
-    if custom is None:
-        return shapes
-    return merge(shapes, (found.span() for found in _NAME.finditer(text) if custom.search(found.group())))
-
-
-def _places_in(folded: Folded) -> Iterator[Place]:
-    seen, places = folded
+    text, places = folded
+    seen = text.lower()
     if any(hint in seen for hint in _HARMLESS_HINTS):
         seen = _HARMLESS.sub(_filler, seen)
-    names: Iterator[Place] = (found.span() for found in strong_names(is_ascii=seen.isascii()).finditer(seen))
-    ways = [names, _starts(_NAMED, seen), _commands(seen)]
+    starts: list[Iterable[int]] = [token_places(text), random_places(text), _starts(_LOGINS, text)]
+    starts.append(_starts(_NAMED, seen))
     if "@" in seen:
-        ways += [_user_infos(seen), _starts(_USER_INFO, seen)]
+        starts += [_addresses(seen), _starts(_USER_INFO, seen)]
+    ways: list[Iterable[Place]] = [strong_names(seen), *(((at, at) for at in each) for each in starts)]
+    if custom is not None:
+        ways.append(found.span() for found in _NAME.finditer(text) if custom.search(found.group()))
     return ((places[start], places[end - 1] + 1 if end > start else places[start]) for start, end in merge(*ways))
 
 
-def _starts(pattern: re.Pattern[str], text: str) -> Iterator[Place]:
-    """Of what is found nothing is shown."""
-    return ((found.start(), found.start()) for found in pattern.finditer(text))
+def _starts(pattern: re.Pattern[str], text: str) -> Iterator[int]:
+    return (found.start() for found in pattern.finditer(text))
 
 
 def _filler(found: re.Match[str]) -> str:
     return "~" * len(found.group())
 
 
-def _user_infos(seen: str) -> Iterator[Place]:
-    """Addresses that an `@` follows somewhere in their line, since passwords may hold anything."""
+def _addresses(seen: str) -> Iterator[int]:
+    """Those that an `@` follows somewhere in their line, since passwords may hold anything."""
     for line in _LINE_WITH_AT.finditer(seen):
-        slashes = _SLASHES.search(seen, line.start(), seen.rfind("@", line.start(), line.end()))
-        if slashes:
-            yield slashes.start(), slashes.start()
-
-
-def _commands(seen: str) -> Iterator[Place]:
-    """Commands that take a password by a flag which doesn't say so."""
-    done = 0
-    for command in _COMMAND.finditer(seen):
-        start = command.start()
-        if start >= done and (not seen[start - 1 : start].isalnum() or seen[start - 2 : start] in _ESCAPED_ENDS):
-            blank = _BLANK.search(seen, command.end())
-            done = blank.start() if blank else len(seen)
-            flag = _FLAG.search(seen, command.end() - 1, done)
-            if flag:
-                yield flag.start(), flag.start()
+        start = seen.find("//", line.start(), seen.rfind("@", line.start(), line.end()))
+        if start >= 0:
+            yield start

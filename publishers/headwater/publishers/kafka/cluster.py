@@ -213,7 +213,7 @@ def oauth(config: KafkaConfig) -> dict[str, Any]:
     try:
         return {"oauth_cb": plugins.load("headwater.oauth", config.oauth_token)}
     except PluginError as e:
-        raise PluginError(f"oauth.token: {e}") from e
+        raise PluginError(f"{e} (by oauth.token)") from e
 
 
 def _time_left(deadline: float) -> float:

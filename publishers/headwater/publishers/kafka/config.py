@@ -42,7 +42,7 @@ _FORBIDDEN: Final = {
     "error_cb": "a property can't hold a function",
     "throttle_cb": "a property can't hold a function",
     "on_delivery": "a property can't hold a function",
-    "oauth_cb": "name package.module:function in oauth.token, without producer.",
+    "oauth_cb": "without producer., name package.module:function in oauth.token",
     "logger": "librdkafka's words go to the log of Python",
 }
 _DEFAULTS: Final = {

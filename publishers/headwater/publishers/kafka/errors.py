@@ -47,7 +47,7 @@ _PERMANENT_CAUSES: Final = frozenset({AUTHENTICATION, TLS})
 """What only somebody mends who changes the configuration, or the broker's."""
 
 ADVICE: Final = {
-    AUTHENTICATION: "put producer.sasl.mechanism, producer.sasl.username and producer.sasl.password right",
+    AUTHENTICATION: "put right producer.sasl.mechanism, producer.sasl.username and producer.sasl.password",
     TLS: "name the certificate of the authority that signed the broker's in producer.ssl.ca.location, and reach the "
     "broker by the name that stands in its certificate",
     "resolve": "put bootstrap.servers right, or the name service",
