@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from headwater.jvm.last_start import read_last_start
+from headwater.jvm.loader import ClassOrigin
 from tests.kit.drivers import PYTHON, SESSION, Ended, Place
+from tests.kit.spark.hosting import configure
+from tests.kit.spark.versions import packages
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 LATE = """
@@ -116,6 +120,51 @@ def test_a_job_that_ends_before_capture_is_ready_is_a_gap(place: Place) -> None:
     assert gap["detail"].startswith("the application ended before capture was ready")
 
 
+def test_a_job_that_ends_before_there_is_a_spool_says_so(place: Place) -> None:
+    """A Gap has nowhere to go: the driver's log is all there is."""
+    place.configure({"spark.headwater.capture.wait": "0s"})
+    never = LATE.replace("factories.open_bus, make)", "lambda *_, **__: go.wait(), make)")
+    ended = place.python(never + SESSION + "spark.stop()\n")
+
+    assert (ended.code, ended.events) == (0, [])
+    assert "what it did isn't recorded, and as there was no spool yet, not even as a Gap" in ended.err
+
+
+def test_a_driver_that_ends_before_its_classes_are_kept_says_so_and_the_next_one_keeps_them(
+    tmp_path: Path, java_home: Path
+) -> None:
+    """Behind a start that compiles, what nothing needed so far takes seconds more: here it waits for the end."""
+    place = Place(tmp_path, java_home)
+    cache = str(tmp_path / "cache")
+    root = Path(cache, "class-files")
+    slow = """
+import logging, threading
+logging.basicConfig(level=logging.INFO)
+from headwater.jvm.loader import SharedLoader
+SharedLoader.keep = lambda *_: threading.Event().wait()
+"""
+    ended = place.python(slow + SESSION + "spark.stop()\n", HEADWATER_CACHE=cache)
+    assert "could be kept: the next driver compiles" in ended.err
+    assert not list(root.glob("*.jar"))
+    first = read_last_start(root)
+    assert first is not None
+    assert first.origin is ClassOrigin.COMPILER
+
+    joined = f"""
+import pathlib, threading, time
+deadline = time.monotonic() + 120
+while not list(pathlib.Path({str(root)!r}).glob("*.jar")) and time.monotonic() < deadline: time.sleep(0.05)
+for each in threading.enumerate():
+    if each.name == "headwater-classes": each.join()
+"""
+    ended = place.python(SESSION + joined + "spark.stop()\n", HEADWATER_CACHE=cache)
+    assert list(root.glob("*.jar")), ended.err
+    place.python(SESSION + "spark.stop()\n", HEADWATER_CACHE=cache)
+    last = read_last_start(root)
+    assert last is not None
+    assert (last.origin, last.spark) == (ClassOrigin.CACHE, first.spark)
+
+
 BUSY = 4
 FIRST = """
 import os
@@ -129,25 +178,65 @@ spark.stop()
 """
 
 
+ICEBERG = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.ice.type": "hadoop",
+    "spark.sql.catalog.ice.warehouse": "{warehouse}/ice",
+}
+FIRST_OF_ICEBERG = """
+from headwater.listeners.installation import contexts
+spark.range(3).writeTo("ice.db.first").create()
+spark.sql("INSERT INTO ice.db.first SELECT id FROM ice.db.first")
+assert contexts._running[0]._worker.call(lambda: None, 200)
+assert contexts._running[0].flush(200)
+print(*[each.snapshot_id for each in spark.table("ice.db.first.snapshots").sort("committed_at").collect()])
+spark.stop()
+"""
+
+
+def run_on_a_busy_core(place: Place, job: str) -> Ended:
+    """With an empty cache, so that it has to compile. The usual wait is over long before that is done."""
+    core = str(min(os.sched_getaffinity(0)))
+    loop = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(["taskset", "-c", core, *loop]) for _ in range(BUSY)]
+    try:
+        script = place.script(SESSION + job)
+        ended = place.run("taskset", "-c", core, PYTHON, script, HEADWATER_CACHE=str(place.folder / "empty"))
+    finally:
+        for each in busy:
+            each.kill()
+            each.wait()
+    assert ended.code == 0, ended.err
+    assert "headwater isn't ready after" in ended.err
+    assert not [gap for gap in ended.of("Gap") if "can't" in gap["detail"]]
+    return ended
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("start", [1, 2])
 def test_a_driver_on_a_busy_core_that_has_to_compile_finds_every_statement(
     tmp_path: Path, java_home: Path, start: int
 ) -> None:
-    """As it is at night on an edge node: the wait is the usual one, and over long before the classes are compiled."""
-    place = Place(tmp_path, java_home, patience=None)
-    core = str(min(os.sched_getaffinity(0)))
-    loop = [sys.executable, "-c", "while True: pass"]
-    busy = [subprocess.Popen(["taskset", "-c", core, *loop]) for _ in range(BUSY)]
-    try:
-        job = place.script(SESSION + FIRST)
-        ended = place.run("taskset", "-c", core, PYTHON, job, HEADWATER_CACHE=str(tmp_path / f"empty{start}"))
-    finally:
-        for each in busy:
-            each.kill()
-            each.wait()
-
-    assert ended.code == 0, ended.err
-    assert "headwater isn't ready after" in ended.err
+    """As it is at night on an edge node."""
+    ended = run_on_a_busy_core(Place(tmp_path, java_home, patience=None), FIRST)
     assert sorted(tables(ended)) == ["first", "first", "text"], [gap["detail"] for gap in ended.of("Gap")]
-    assert not [gap for gap in ended.of("Gap") if "can't" in gap["detail"]]
+
+
+@pytest.mark.long
+def test_what_a_late_start_has_of_iceberg_is_exact_or_a_gap(tmp_path: Path, java_home: Path) -> None:
+    """Its hooks come when its first statements are over: their snapshots are looked for, as a table's own metadata has
+    them, and what was committed outside of statements is a Gap."""
+    place = Place(tmp_path, java_home, patience=None)
+    configure(place, packages("iceberg"), ICEBERG)
+    ended = run_on_a_busy_core(place, FIRST_OF_ICEBERG)
+
+    assert tables(ended) == ["first", "first"], [gap["detail"] for gap in ended.of("Gap")]
+    (created,), (inserted,) = (event["outputs"] for event in ended.of("Committed"))
+    known = [int(each) for each in ended.out.split()]
+    for output, snapshot in zip((created, inserted), known, strict=True):
+        assert output.get("snapshot") == snapshot or snapshot in output["candidates"]
+    details = [gap["detail"] for gap in ended.of("Gap")]
+    assert any("committed outside of statements until then wasn't seen" in each for each in details)
+    if not all("snapshot" in each for each in (created, inserted)):
+        assert any("exact" in each for each in details), details

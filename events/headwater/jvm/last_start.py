@@ -6,7 +6,7 @@ import contextlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from headwater.jvm.cache import ArchiveCache
 from headwater.jvm.loader import ClassOrigin
@@ -36,6 +36,6 @@ def read_last_start(root: Path | None = None) -> DriverStart | None:
     cache = ArchiveCache(root)
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         if cache.is_ours(cache.root / _FILE):
-            found = json.loads((cache.root / _FILE).read_bytes())
+            found: dict[str, Any] = json.loads((cache.root / _FILE).read_bytes())
             return DriverStart(**{**found, "origin": ClassOrigin(found["origin"])})
     return None

@@ -200,6 +200,11 @@ class SharedLoader:
         """Those of a group that were compiled, in the order of their names."""
         return [bytes(self._compiled.get(each)) for each in sorted(self.compiled) if group.owns(each)]
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether drivers to come find what this one has."""
+        return self._compiled is None
+
     def keep(self, missing: Iterable[str] = ()) -> None:
         """Compile what wasn't needed so far, and keep all of it for drivers to come."""
         if self._compiled is None:

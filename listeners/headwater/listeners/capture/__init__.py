@@ -64,7 +64,6 @@ class Capture:
         self._marks: dict[str, threading.Event] = {}
         self._stopped = threading.Event()
         self._log_filter = Py4jLogFilter()
-        self._keeping = threading.Thread(target=self._keep_classes, name="headwater-classes", daemon=True)
         self._thread = threading.Thread(target=self._run, name="headwater-capture", daemon=True)
 
     @property
@@ -99,8 +98,8 @@ class Capture:
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, and all that was in it too
             _LOG.debug("the SQL listener can't be removed from the driver: %s", e)
         self._thread.join(timeout)
-        if self._keeping.is_alive():
-            _LOG.info("the end came before what was compiled here was kept: the next driver compiles it again")
+        if not self._listener.are_classes_kept:
+            _LOG.info("the end came before the classes that were compiled here could be kept: the next driver compiles")
 
     def _run(self) -> None:
         self._report_self_test()
@@ -114,7 +113,7 @@ class Capture:
             self._report_degraded(self._listener.finish_self_test())
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, in whatever way py4j says that
             _LOG.debug("the self-test can't be finished: %s", e)
-        self._keeping.start()
+        threading.Thread(target=self._keep_classes, name="headwater-classes", daemon=True).start()
 
     def _keep_classes(self) -> None:
         """Beside the records, which don't wait for the seconds that it takes to compile what wasn't needed so far."""

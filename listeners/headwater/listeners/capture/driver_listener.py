@@ -119,6 +119,10 @@ class DriverListener:
         if self._self_test is not None and self._self_test.missing is not None:
             self._java.keep(self._self_test.missing)
 
+    @property
+    def are_classes_kept(self) -> bool:
+        return self._java.is_kept
+
     def record_start(self) -> None:
         """Note where this driver has its classes from, for `headwater doctor`."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")

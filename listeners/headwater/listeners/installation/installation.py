@@ -141,8 +141,11 @@ class Installation:
         self._detach()
         deadline = time.monotonic() + timeout - _RESERVE
         if not self._worker.call(lambda: self._end(ending, deadline), timeout + self._extra) and not self._is_ready:
-            self._emit_gap("the application ended before capture was ready: what it did isn't recorded", self._began)
-            if self._bus is not None:
+            words = "the application ended before capture was ready: what it did isn't recorded"
+            if self._bus is None:
+                _LOG.warning("%s, and as there was no spool yet, not even as a Gap", words)
+            else:
+                self._emit_gap(words, self._began)
                 self._bus.flush(_RESERVE)
 
     def _detach(self) -> None:
