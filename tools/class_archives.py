@@ -24,10 +24,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+from headwater.jvm.archives import SourceGroup
 from headwater.jvm.bundled import BundledArchive, jar_identity, write_index
 from headwater.jvm.cache import path_of
 from headwater.jvm.loader import ClassOrigin, SharedLoader
-from headwater.jvm.sources import SourceGroup
 from headwater.lens import java_classes
 from headwater.listeners.capture.formats import java_parts
 from headwater.listeners.capture.jvm import JavaClasses

@@ -1,10 +1,10 @@
 """Our Java in a driver's JVM: from archives of class files where one fits exactly, else compiled there by Janino.
 
-sources   Java sources that are kept in one archive
-archives  what such a file holds
-bundled   the archives that came with this wheel, and which versions they are for
-cache     the archives that earlier drivers of this user compiled
-loader    a JVM's loader for one package of ours
+archives    Java sources that are compiled together, and what the file with their class files holds
+bundled     the archives that came with this wheel, and which versions they are for
+cache       the archives that earlier drivers of this user compiled
+loader      a JVM's loader for one package of ours
+last_start  which of these the last driver used
 
 It needs no pyspark: whoever has a py4j gateway can use it.
 """

@@ -37,5 +37,5 @@ def read_last_start(root: Path | None = None) -> DriverStart | None:
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         if cache.is_ours(cache.root / _FILE):
             found: dict[str, Any] = json.loads((cache.root / _FILE).read_bytes())
-            return DriverStart(**{**found, "origin": ClassOrigin(found["origin"])})
+            return DriverStart(origin=ClassOrigin(found.pop("origin")), **found)
     return None

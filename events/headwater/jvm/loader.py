@@ -20,10 +20,9 @@ from typing import Any
 
 from headwater.errors import HeadwaterError
 from headwater.events.redaction import READ
-from headwater.jvm.archives import FACTS, ArchiveFacts, pack
+from headwater.jvm.archives import FACTS, ArchiveFacts, SourceGroup, pack
 from headwater.jvm.bundled import JarIdentities, find_bundled
 from headwater.jvm.cache import ArchiveCache, key_of, path_of
-from headwater.jvm.sources import SourceGroup
 
 _LOG = logging.getLogger(__name__)
 
@@ -180,13 +179,6 @@ class SharedLoader:
 
     def _java_array(self, kind: str, items: Sequence[Any]) -> Any:
         made = self._gateway.new_array(java_class(self._gateway, kind), len(items))
-        for place, item in enumerate(items):
-            made[place] = item
-        return made
-
-    def array(self, name: str, items: Sequence[Any]) -> Any:
-        """Return a Java array of a class of ours."""
-        made = java_class(self._gateway, "java.lang.reflect.Array").newInstance(self.load(name), len(items))
         for place, item in enumerate(items):
             made[place] = item
         return made

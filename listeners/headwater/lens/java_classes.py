@@ -7,8 +7,8 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, Final
 
+from headwater.jvm.archives import SourceGroup
 from headwater.jvm.loader import ClassPath, JavaError, SharedLoader, java_class, root_message
-from headwater.jvm.sources import SourceGroup
 from headwater.lens.model import LensError
 
 _PACKAGE: Final = "headwater.lens"

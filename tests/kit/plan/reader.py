@@ -15,7 +15,9 @@ class PlanReader:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._java = JavaClasses(spark.sparkContext)
-        extractors = self._java.array("FormatExtractor", [])
+        inside: Any = spark  # pyspark's way into the JVM isn't public
+        arrays = inside.sparkContext._jvm.java.lang.reflect.Array
+        extractors = arrays.newInstance(self._java.load("FormatExtractor"), 0)
         self._values = self._java.new("ValueWriter", self._java.new("CatalogWriter"), extractors)
 
     def sql(self, text: str) -> dict[str, Any]:
