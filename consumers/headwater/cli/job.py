@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -11,7 +11,7 @@ from headwater.cli.answers import add_namespace, give, job_of, open_connection
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
-from headwater.cli.output import CommandOutput
+from headwater.cli.output import CommandOutput, error_text, shown
 from headwater.cli.store import add_store
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from headwater.lineage.questions.runs import FailedStatement, Run
 
 _TIMES = ("first", "last", "last run")
+_RUN = ("started", "took", "status", "job", "user", "run")
+_FAILURE = ("at", "job", "would have written")
+"""What a terminal has room for. Errors stand below."""
 
 
 @command(
@@ -93,18 +96,34 @@ def runs(given: Namespace, output: CommandOutput) -> int:
     with open_connection(given) as connection:
         answer = question(connection, job, table=given.table, run=given.run, at_most=given.limit)
     of = job or given.table
-    columns = ("started", "took", "status", "job", "user", "failed", "run", "error")
-    give(given, output, "runs", answer, columns=columns, row=_run, title=f"Runs of {of}" if of else "")
+    is_text = given.output == "text"
+    columns = _RUN if is_text else (*_RUN, "failed", "error")
+    row = _run if is_text else _run_with_error
+    give(given, output, "runs", answer, columns=columns, row=row, title=f"Runs of {of}" if of else "")
     failures = [(run, failed) for run in answer for failed in run.failures]
-    if failures or given.output == "json":
-        failed_columns = ("at", "job", "would have written", "run", "error")
-        output.table("failed statements", failed_columns, map(_failure, failures))
+    if failures or not is_text:
+        failed_columns = _FAILURE if is_text else (*_FAILURE, "run", "error")
+        output.table("failed statements", failed_columns, map(_failure if is_text else _failure_with_error, failures))
+    for words in _errors(answer) if is_text else ():
+        output.note(error_text(words))
     return Exit.DONE
 
 
 def _run(run: Run) -> Sequence[object]:
-    failed = len(run.failures) or None
-    return (run.started, run.duration, _status(run), run.job, run.user, failed, run.run, run.error)
+    return (run.started, run.duration, _status(run), run.job, run.user, run.run)
+
+
+def _run_with_error(run: Run) -> Sequence[object]:
+    return (*_run(run), len(run.failures) or None, run.error)
+
+
+def _errors(runs: Iterable[Run]) -> Iterator[str]:
+    """Yield the errors of runs and of their statements. One that both have is that of the statement."""
+    for run in runs:
+        failures = [(failed.at, failed.job, failed.error) for failed in run.failures]
+        of_statements = {error for _, _, error in failures}
+        own = [] if run.error is None or run.error in of_statements else [(run.started, run.job, run.error)]
+        yield from (f"{job}: {shown(at)} {error}" for at, job, error in (*own, *failures) if error)
 
 
 def _status(run: Run) -> str:
@@ -114,8 +133,13 @@ def _status(run: Run) -> str:
 
 
 def _failure(of: tuple[Run, FailedStatement]) -> Sequence[object]:
+    _, failed = of
+    return (failed.at, failed.job, failed.outputs)
+
+
+def _failure_with_error(of: tuple[Run, FailedStatement]) -> Sequence[object]:
     run, failed = of
-    return (failed.at, failed.job, failed.outputs, run.run, failed.error)
+    return (*_failure(of), run.run, failed.error)
 
 
 def _gaps(parser: Flags) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # not for commands that examine nothing
 
 WIDTH: Final = 100
 """Columns of a terminal that text has room for."""
+_ERROR_LINES: Final = 4
 _KIB: Final = 1024
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -197,6 +198,14 @@ def shown(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(shown, value)) or "-"
     return "yes" if value is True else printable(str(value.value if isinstance(value, Enum) else value))
+
+
+def error_text(words: str) -> str:
+    """Return an error on a few lines that a terminal has room for. Programs get all of it."""
+    rest = " … (-o json shows all of it)"
+    return textwrap.fill(
+        words, WIDTH, initial_indent="  ", subsequent_indent="    ", max_lines=_ERROR_LINES, placeholder=rest
+    )
 
 
 def span_text(span: timedelta) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from headwater.cli.answers import A_TABLE, add_table, give, open_connection, sna
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
-from headwater.cli.output import WIDTH, CommandOutput, shown
+from headwater.cli.output import CommandOutput, error_text, shown
 from headwater.cli.store import add_store
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def show_late(given: Namespace, output: CommandOutput) -> int:
     for hop in answer.rows if is_text else ():
         if hop.error is not None:
             words = f"{hop.table}: {shown(hop.attempted or hop.at)} {hop.error}"
-            output.note(textwrap.fill(words, WIDTH, initial_indent="  ", subsequent_indent="    "))
+            output.note(error_text(words))
     return Exit.DONE
 
 

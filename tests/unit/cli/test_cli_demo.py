@@ -6,7 +6,8 @@ import hashlib
 import sys
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any, NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -15,6 +16,8 @@ from headwater.cli.demo import requirements, terminal
 from headwater.cli.exits import Exit
 from headwater.errors import ConfigurationError
 from headwater.lineage.lake.formats.iceberg import IcebergLakeFormat
+from headwater.lineage.questions.answers import Answer
+from headwater.lineage.questions.gaps import GapCause, PossibleGap
 from headwater.local import DamagedDownloadError, FetchError, MissingRequirementError
 from headwater.local.cache import expected_hashes
 from headwater.local.iceberg import HASHES, RUNTIMES, iceberg_runtime, jar_name
@@ -119,3 +122,13 @@ def test_colours(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], is_
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
     assert terminal.bold("x") == ("\x1b[1mx\x1b[0m" if coloured else "x")
+
+
+def test_gaps_are_said_with_the_command_that_lists_them() -> None:
+    """Whoever read "1 gap" didn't know what it was, nor how to ask."""
+    gap = PossibleGap(GapCause.SILENCE, "its heartbeats stopped")
+    found = SimpleNamespace(complete_until=None, gaps=Answer((gap,), None, ()), all_answers=lambda: ())
+    lines = list(terminal._completeness(cast("Any", found), "sqlite:////tmp/a b.db"))  # pyright: ignore[reportPrivateUsage]
+    (line,) = [each for each in lines if "gap" in each]
+    assert line.startswith("1 gap, listed by: ")
+    assert line.endswith("gap list --store 'sqlite:////tmp/a b.db'")

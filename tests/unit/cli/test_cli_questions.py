@@ -211,10 +211,37 @@ def hop(table: str, depth: int, *feeds: str) -> LateHop:
     return LateHop(table=table, dataset=Dataset(b"", name=table), depth=depth, feeds=feeds, alive=False, **nothing)
 
 
-def test_what_failed_has_its_error_last(run: Run) -> None:
-    """It is as long as it is: behind it nothing stands in a column any more."""
+@pytest.fixture
+def with_long_errors(url: str) -> None:
+    """A job that failed twice: what Spark filled into the statement's error has many lines."""
+    producer = ScriptedProducer(5, "long")
+    producer.emit(20, JobStarted, job_type="BATCH", user="ann")
+    plan = "".join(f"\n{'  ' * n}+- Project [column_{n} AS c{n}]" for n in range(60))
+    message = "[TABLE_OR_VIEW_NOT_FOUND] The table cannot be found."
+    error = ErrorDetails(type="AnalysisException", message=message, parameters={"plan": plan})
+    producer.emit(21, StatementFailed, error=error, outputs=(Sink(**place("weekly")),))
+    producer.emit(22, JobStatusChanged, status=JobStatus.FAILED, error=ErrorDetails(type="ExitError", message="code 3"))
+    producer.emit(23, Closed)
+    with open_store(url) as store:
+        store.merge(row for event in producer.events for row in map_event(event))
+
+
+def test_runs_fit_a_terminal(run: Run, with_long_errors: None) -> None:
+    """An error of sixty lines stood on one line, behind all columns. A program gets all of it."""
+    code, out, _ = run("job runs", "long")
+    assert (code, max(map(len, out.splitlines())) <= 100, len(out.splitlines()) < 20) == (0, True, True)
+    for words in ("TABLE_OR_VIEW_NOT_FOUND", "ExitError: code 3", "-o json shows all of it", "lake.sales.weekly"):
+        assert words in out
+    found = json.loads(run("job runs", "long", "-o", "json")[1])
+    assert [each["error"] for each in found["runs"]] == ["ExitError: code 3"]
+    (error,) = [each["error"] for each in found["failed_statements"]]
+    assert error.startswith("AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] The table cannot be found. (plan=\n")
+    assert (error.count("Project"), error.count("\n")) == (60, 60)
+
+
+def test_an_error_of_a_run_that_a_statement_has_stands_once(run: Run) -> None:
     _, out, _ = run("job runs", "app")
-    assert out.splitlines()[1].endswith("  error")
+    assert out.count("SparkException: disk full") == 1
 
 
 def test_what_a_table_waits_for_fits_a_terminal(run: Run) -> None:

@@ -103,6 +103,11 @@ def commands(store: str) -> Iterator[tuple[str, str]]:
     yield "What top10 waits for, and who is late", f"{program} table late {name(TOP10)} {at_store}"
 
 
+def gap_command(store: str) -> str:
+    """Return the command that lists what may be missing."""
+    return f"{' '.join(map(shlex.quote, _program()))} gap list --store {shlex.quote(store)}"
+
+
 def _program() -> list[str]:
     """Return how to call this headwater in the shell that called it."""
     beside = Path(sys.executable).with_name("headwater")

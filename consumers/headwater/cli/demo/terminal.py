@@ -90,7 +90,7 @@ def _chapters(results: Results, workspace: Workspace) -> Iterator[tuple[str, Seq
             for table, each in results.changes()
         ],
     )
-    yield "How far this goes", list(_completeness(results))
+    yield "How far this goes", list(_completeness(results, workspace.store))
     yield "Try next", [line for why, how in facts.commands(workspace.store) for line in (faint(f"# {why}"), how)]
 
 
@@ -105,11 +105,14 @@ def _failure_lines(results: Results) -> Iterator[str]:
         yield f"Before it, {table}: {', '.join(change.changes)}"
 
 
-def _completeness(results: Results) -> Iterator[str]:
+def _completeness(results: Results, store: str) -> Iterator[str]:
     yield (
         f"complete until {seconds_of(results.complete_until)}" if results.complete_until else "nothing is known of that"
     )
-    yield facts.count(len(results.gaps), "gap") if results.gaps.rows else "no gaps: nothing is known to be missing"
+    if results.gaps.rows:
+        yield f"{facts.count(len(results.gaps), 'gap')}, listed by: {facts.gap_command(store)}"
+    else:
+        yield "no gaps: nothing is known to be missing"
     yield from (f"{each.about}: {each.detail or each.why.value}" for each in facts.limits_of(results))
 
 
