@@ -111,15 +111,12 @@ def check(process: int) -> None:
 def running(place: Place, *words: str | Path, how: str = "run") -> Generator[subprocess.Popen[str]]:
     command = [BIN / "headwater", how, "--properties-file", "secret.conf", *words]
     with place.start(command) as process:
-        try:
-            until(lambda: (place.folder / "ready").exists() or process.poll() is not None, "the driver", SECONDS)
-            assert process.poll() is None, process.communicate()
-            yield process
-            (place.folder / "go").touch()
-            out, err = process.communicate(timeout=SECONDS)
-            assert process.returncode == 0, (out, err)
-        finally:
-            process.kill()
+        until(lambda: (place.folder / "ready").exists() or process.poll() is not None, "the driver", SECONDS)
+        assert process.poll() is None, process.communicate()
+        yield process
+        (place.folder / "go").touch()
+        out, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, (out, err)
 
 
 def files_of_settings(process: int) -> list[Path]:

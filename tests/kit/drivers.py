@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 PYTHON = sys.executable
@@ -74,6 +77,16 @@ class Ended:
         return [each for each in reported if not each.endswith(" RUNNING")]
 
 
+class ProcessGroup(subprocess.Popen[str]):
+    """A process in a session of its own. Leaving its block, however, ends it with all that it has started, such as the
+    driver of a validation and the JVM: a test that fails or takes too long leaves nothing behind."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        super().__exit__(kind, error, at)
+
+
 class Place:
     """A folder with a configuration for drivers that are started in it.
 
@@ -125,19 +138,15 @@ class Place:
     def run(self, *command: str | Path, **environment: str) -> Ended:
         """Run a command to its end."""
         with self.start(command, **environment) as process:
-            try:
-                out, err = process.communicate(timeout=SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
+            out, err = process.communicate(timeout=SECONDS)
         return self.ended(process.returncode, out, err)
 
     def python(self, text: str, *arguments: str, **environment: str) -> Ended:
         """Run a script by `python`."""
         return self.run(PYTHON, self.script(text), *arguments, **environment)
 
-    def start(self, command: Sequence[str | Path], **environment: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    def start(self, command: Sequence[str | Path], **environment: str) -> ProcessGroup:
+        return ProcessGroup(
             command,
             cwd=self.folder,
             env={**self.environment, **environment},
@@ -145,6 +154,7 @@ class Place:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def ended(self, code: int, out: str, err: str) -> Ended:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -108,11 +107,7 @@ class ValidationPlace:
     def run(self, *words: str) -> Ended:
         """A validation is two processes, and on a busy machine slow ones."""
         with self.place.start((HEADWATER, *words)) as process:
-            try:
-                out, err = process.communicate(timeout=SECONDS)
-            except subprocess.TimeoutExpired:
-                process.terminate()
-                raise
+            out, err = process.communicate(timeout=SECONDS)
         return self.place.ended(process.returncode, out, err)
 
     def record(

@@ -57,10 +57,7 @@ class Way:
     def submit(self, place: Place, script: str, *arguments: str) -> Ended:
         """By the spark-submit of PySpark."""
         with place.start([BIN / "spark-submit", place.script(script), *arguments]) as process:
-            try:
-                out, err = process.communicate(timeout=PATIENCE)
-            finally:
-                process.kill()
+            out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, err[-3000:]
         assert "Error in sitecustomize" not in out + err, err[-3000:]
         assert "isn't ready after" not in out, "headwater leaves a job alone that it is too late for: not tested here"
