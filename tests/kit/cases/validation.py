@@ -27,6 +27,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 def run_statements(statements):
+    if not statements:
+        return
     spark = SparkSession.builder.appName("others").getOrCreate()
     for statement in statements:
         spark.sql(statement)
