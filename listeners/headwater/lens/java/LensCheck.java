@@ -224,10 +224,13 @@ public final class LensCheck {
         }
         String name = (String) names.iterator().next();
         if (!lens.mayWrite(name)) throw writeError(lens, name);
-        for (java.util.Iterator all = Places.of(plan).iterator(); all.hasNext();) {
+        Places places = Places.of(plan);
+        for (java.util.Iterator all = places.all().iterator(); all.hasNext();) {
             String place = TableNames.path((String) all.next());
             if (!lens.mayWrite(place)) throw placeError(lens, name, place);
         }
+        String setting = HudiSettings.leadingAway(lens, plan, name, places.options());
+        if (setting != null) throw settingError(lens, name, setting);
         if (reads != null || PlanNodes.changesRows(plan)) written.add(name);
         if (reads != null) reads.written.put(name, RowEffects.of(plan));
         else if (target instanceof LogicalPlan) seen.put(target, Boolean.TRUE);  // it isn't read there
@@ -284,6 +287,10 @@ public final class LensCheck {
 
     static LensError placeError(LensSpec lens, Object name, String location) {
         return new LensError("the lens '" + lens.name + "' would have " + name + " put at " + location + ", where the table may be that it stands for: leave the location out, or allow it by this path");
+    }
+
+    static LensError settingError(LensSpec lens, Object name, String setting) {
+        return new LensError("the lens '" + lens.name + "' would have " + name + " written where the setting or option " + setting + " leads, or made known under that name: leave it out, or allow it by the name " + HudiSettings.ALLOWED + setting);
     }
 
     static LensError streamError(LensSpec lens, String name) {

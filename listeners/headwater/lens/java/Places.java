@@ -1,6 +1,7 @@
 package headwater.lens;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
@@ -11,12 +12,24 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 final class Places {
     private static final String[] MAPS = {"properties", "writeOptions"};
     private static final String[] OF_SPEC = {"properties", "options"};
+    /** What a value looks like that is a place. */
+    private static final String PLACE = "(?s)/.*|[A-Za-z][A-Za-z0-9+.-]*:/.*";
     private final List found = new ArrayList();
+    /** Options and properties by their names. */
+    private final Map options = new HashMap();
 
     private Places() { }
 
     /** All places that it names, and none where a table is by itself. */
-    static List of(LogicalPlan plan) {
+    List all() {
+        return found;
+    }
+
+    Map options() {
+        return options;
+    }
+
+    static Places of(LogicalPlan plan) {
         Places places = new Places();
         for (int i = 0; i < MAPS.length; i++) places.addAll(Leaves.call(plan, MAPS[i]));
         Object spec = Leaves.call(plan, "tableSpec");
@@ -27,7 +40,7 @@ final class Places {
             if (options != null) places.addAll(Leaves.call(options, "options"));
         }
         if (PlanNodes.name(plan).startsWith("Create") || PlanNodes.name(plan).startsWith("SaveAs")) places.addTable(plan);
-        return places.found;
+        return places;
     }
 
     private void addTable(LogicalPlan plan) {
@@ -68,8 +81,12 @@ final class Places {
     private void addPair(Object key, Object value) {
         String name = String.valueOf(key).toLowerCase(Locale.ROOT);
         String text = String.valueOf(value).trim();
+        options.put(name, text);
         boolean isNamed = name.indexOf("path") >= 0 || name.indexOf("location") >= 0;
-        boolean isPlace = text.startsWith("/") || text.matches("(?s)[A-Za-z][A-Za-z0-9+.-]*:/.*");
-        if ((isNamed || isPlace) && !text.isEmpty()) found.add(text);
+        if ((isNamed || isPlace(text)) && !text.isEmpty()) found.add(text);
+    }
+
+    static boolean isPlace(String text) {
+        return text.matches(PLACE);
     }
 }
