@@ -2,7 +2,7 @@
 
 Each way aims at something real: a table that isn't redirected, the place of one, a catalog, a file of the warehouse.
 What came of each is written as a line of JSON: `done`, `refused`, or `failed`, with the error. It is run as a job, so
-nothing of the tests is imported here.
+nothing of the tests is imported here. Ways of Paimon's and Hudi's own are in `paimon_ways.py` and `hudi_ways.py`.
 """
 
 # Jobs do all that, and each way fits on a line.
@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, TypeAlias
@@ -127,6 +127,13 @@ SQL: Final[Mapping[str, Way]] = {
     "TRANSFORM": sql(f"SELECT TRANSFORM (id) USING 'tee {{w.real}}/tee' AS (x STRING) FROM ({ROW})"),
     "reflect": sql("SELECT reflect('java.lang.System', 'setProperty', 'headwater.way', 'taken')"),
     "in a subquery's shadow": sql(f"INSERT INTO {ICE} SELECT id, amount FROM {MINE}"),
+    "a temporary view of files": sql(
+        "CREATE TEMP VIEW of_files (id INT, amount INT) USING parquet OPTIONS (path '{w.real}/db.db/files')",
+        f"INSERT INTO of_files {ROW}",
+    ),
+    "a temporary view over a table": sql(
+        f"CREATE OR REPLACE TEMP VIEW over_table AS SELECT * FROM {FILES}", f"INSERT INTO over_table {ROW}"
+    ),
 }
 LEADING_BACK: Final[Mapping[str, Way]] = {
     "SET LOCATION of a redirected table": sql(f"ALTER TABLE {MY_DELTA} SET LOCATION '{{w.delta}}'"),
@@ -456,28 +463,24 @@ def attempt(way: Way, spark: Any, w: Any) -> tuple[str, str]:
     return "done", ""
 
 
-def main(database: str, *given: str) -> None:
+def main(ways: Mapping[str, Way], mine: Sequence[str], places: Mapping[str, str], database: str, *given: str) -> None:
+    """Add to the tables that are redirected, and try ways. `places` are below the working directory."""
     from pyspark.sql import SparkSession
 
     folder = Path.cwd()
-    w = SimpleNamespace(
-        real=folder / "spark",
-        free=folder / "free",
-        delta=folder / "spark" / "db.db" / "delta_other",
-        ice=folder / "ice" / "db" / "other",
-    )
-    w = SimpleNamespace(**{name: str(path) for name, path in vars(w).items()})
+    places = {"real": "spark", "free": "free", **places}
+    w = SimpleNamespace(**{name: str(folder / place) for name, place in places.items()})
     spark = SparkSession.builder.appName("ways").getOrCreate()
-    for table in (MINE, MY_DELTA):
+    for table in mine:
         spark.sql(f"INSERT INTO {table} SELECT id, amount FROM {database}.orders")
     for name in given:
         if name.startswith("end:"):
             ENDS[name.removeprefix("end:")](spark)
             continue
-        outcome, error = attempt(WAYS[name], spark, w)
+        outcome, error = attempt(ways[name], spark, w)
         with Path(w.free, "outcomes.jsonl").open("a") as file:
             file.write(json.dumps([name, outcome, error]) + "\n")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(WAYS, (MINE, MY_DELTA), {"delta": "spark/db.db/delta_other", "ice": "ice/db/other"}, *sys.argv[1:])
