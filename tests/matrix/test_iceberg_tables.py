@@ -24,6 +24,7 @@ from headwater.events import (
     DropTag,
     DropView,
     Event,
+    Format,
     Gap,
     Input,
     JobName,
@@ -51,7 +52,7 @@ from headwater.lineage.store import open_store
 from headwater.listeners.capture.jvm import JavaClasses
 from tests.kit.formats.iceberg_truth import Metadata, metadata_at
 from tests.kit.spark.driver import ICEBERG, Driver, Extensions, driver_fixture, of, the
-from tests.kit.spark.versions import MAJOR
+from tests.kit.spark.versions import MAJOR, MINOR
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -473,6 +474,37 @@ def test_a_view_of_a_catalog_that_points_nowhere_is_missed_aloud(driver: Driver,
             assert answer.rows == ()
             found = [(limit.why, limit.detail) for limit in answer.limits]
             assert found == [(LimitReason.OPAQUE, f"nowhere.{db}.v is known by its name only, and isn't followed")]
+
+
+# RDDs
+
+
+def test_an_rdd_below_a_frame_shows_its_table(driver: Driver) -> None:
+    """The table and its branch are what tasks get; the snapshot is nowhere in it, and that is a Gap. A table about a
+    table shows nothing, nor does Iceberg for Spark 4.1, whose tasks don't get the branch: it needn't have been main."""
+    h = History(driver)
+    path = driver.warehouse / driver.name()
+    table = TableName(catalog="ice", database=h.db, table="t")
+
+    main = driver.events_of(lambda spark: spark.table(h.table).rdd.map(str).saveAsTextFile(f"{path}.main"))
+    branch = driver.events_of(
+        lambda spark: spark.createDataFrame(spark.table(f"{h.table}.branch_b").rdd).write.json(f"{path}.branch")
+    )
+    about = driver.events_of(
+        lambda spark: spark.table(f"{h.table}.snapshots").rdd.map(str).saveAsTextFile(f"{path}.about")
+    )
+
+    if (MAJOR, MINOR) >= (4, 1):
+        assert [each.dataset for each in (*the(Committed, main).inputs, *the(Committed, branch).inputs)] == [None, None]
+        return
+    for events, name in ((main, None), (branch, "b")):
+        read, rest = the(Committed, events).inputs
+        assert (read.table, read.generation, read.snapshot) == (table, h.truth.generation, None)
+        assert (read.branch, read.main, read.format) == (name, name is None, Format.ICEBERG)
+        assert (rest.dataset, rest.opaque is None) == (None, False)
+        (gap,) = of(Gap, events)
+        assert gap.detail == "an RDD of this table doesn't show of which snapshot its files are"
+    assert [each.dataset for each in the(Committed, about).inputs] == [None]
 
 
 # Procedures

@@ -226,6 +226,27 @@ def test_a_read_by_predicates_is_one_input(driver: Driver, derby: Database) -> N
     assert sources(events_of(driver, frame)) == [derby.dataset(name)]
 
 
+def test_an_rdd_below_a_frame_shows_its_table(driver: Driver, derby: Database, sqlite: Database) -> None:
+    """Only Spark's RDD of a database says where the rows are from: of a plan below `rdd` nothing else is left. A query
+    of the database stays opaque, and a broadcast may hide more."""
+    name, other = table(driver, derby), table(driver, sqlite)
+    frame = read(driver, derby, dbtable=name).select("a")
+    path = driver.warehouse / driver.name()
+
+    saved = the(Committed, driver.events_of(lambda _: frame.rdd.map(str).saveAsTextFile(str(path))))
+    both = frame.rdd.union(read(driver, sqlite, dbtable=other).select("a").rdd).map(lambda row: (str(row),))
+    events = driver.events_of(lambda spark: spark.createDataFrame(both, "v STRING").write.json(f"{path}.json"))
+    asked = read(driver, derby, query=f"SELECT * FROM {name}")
+    queried = the(Committed, driver.events_of(lambda _: asked.rdd.map(str).saveAsTextFile(f"{path}.asked")))
+
+    assert [(each.dataset, each.opaque) for each in saved.inputs] == [(derby.dataset(name), None), (None, "RDD")]
+    found = {(each.dataset, each.opaque) for each in the(Committed, events).inputs}
+    assert found == {(derby.dataset(name), None), (sqlite.dataset(other), None), (None, "LogicalRDD")}
+    assert [(each.dataset, each.opaque) for each in queried.inputs] == [(None, "RDD")]
+    assert not of(Gap, events)
+    assert SECRET not in str(driver.bus.events)
+
+
 def test_one_table_read_twice_is_one_input(driver: Driver, derby: Database) -> None:
     name = table(driver, derby)
     frame = read(driver, derby, dbtable=name).union(read(driver, derby, dbtable=f"app.{name}", fetchsize="10"))

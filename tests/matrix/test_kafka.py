@@ -136,6 +136,33 @@ def test_between_given_offsets(place: Place) -> None:
     assert not of(Gap, captured)
 
 
+@pytest.mark.parametrize("kind", [1, 2])
+def test_an_rdd_below_a_frame_shows_its_topic(place: Place, kind: int) -> None:
+    """By Spark's sources of either kind: the topic and the offsets that were asked for, and a Gap for the latest."""
+    place.driver.spark.conf.set("spark.sql.sources.useV1SourceList", "kafka" if kind == 1 else "")
+    try:
+        exact = place.broker.read(
+            place.driver.spark,
+            subscribe=place.topic,
+            **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": 1}),
+        )
+        latest = place.broker.read(place.driver.spark, subscribe=place.topic)
+        known = place.driver.events_of(lambda _: exact.rdd.map(str).saveAsTextFile(f"{place.path}.txt"))
+        rows = exact.rdd.map(lambda row: (str(row),))
+        framed = place.events_of_frame(place.driver.spark.createDataFrame(rows, "v STRING"))
+        unknown = place.driver.events_of(lambda _: latest.rdd.map(str).saveAsTextFile(f"{place.path}.all"))
+    finally:
+        place.driver.spark.conf.unset("spark.sql.sources.useV1SourceList")
+
+    for events in (known, framed):
+        read, rest = the(Committed, events).inputs
+        assert (read.dataset, read.format, rest.dataset) == (topic(place.topic), Format.KAFKA, None)
+        assert as_read(read) == ('{"0":1,"1":0}', '{"0":3,"1":1}', ReadMode.CHANGES)
+        assert not of(Gap, events)
+    assert as_read(the(Committed, unknown).inputs[0]) == (None, None, ReadMode.STATE)
+    assert (GapReason.NOT_EXACT, topic(place.topic)) in gaps(unknown)
+
+
 def test_one_partition_up_to_the_latest(place: Place) -> None:
     captured = place.events_of(subscribe=place.topic, **place.exact(start={"0": 1, "1": 0}, end={"0": 3, "1": -1}))
     assert as_read(only_input(captured)) == ('{"0":1,"1":0}', None, ReadMode.CHANGES)

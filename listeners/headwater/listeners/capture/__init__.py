@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _MAX_RECORDS: Final = 100
 _WAIT_SECONDS: Final = 1.0
+_WAITING_SHARE: Final = 0.5
+"""How much of the time to close may go to what waited for something."""
 _PAUSES: Final = (0.05, 0.5, 0.0)
 """After an answer that failed; then nobody is asked any more."""
 
@@ -90,16 +92,25 @@ class Capture:
             self._marks.pop(token, None)
 
     def close(self, timeout: float) -> None:
-        """Unregister everything, and let the thread end."""
+        """Report what waited for something, unregister everything, and let the thread end."""
+        deadline = time.monotonic() + timeout
+        self._report_waiting(timeout)
         self._stopped.set()
         try:
             self._listener.stop()
             self._log_filter.end()
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, and all that was in it too
             _LOG.debug("the SQL listener can't be removed from the driver: %s", e)
-        self._thread.join(timeout)
+        self._thread.join(max(0.0, deadline - time.monotonic()))
         if not self._listener.are_classes_kept:
             _LOG.info("the end came before the classes that were compiled here could be kept: the next driver compiles")
+
+    def _report_waiting(self, timeout: float) -> None:
+        try:
+            if self._listener.end_waiting():
+                self.drain(_WAITING_SHARE * timeout)
+        except Exception as e:  # noqa: BLE001 - the JVM may be gone
+            _LOG.debug("what waited in the driver is lost: %s", e)
 
     def _run(self) -> None:
         self._report_self_test()

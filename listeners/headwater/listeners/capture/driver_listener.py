@@ -129,6 +129,10 @@ class DriverListener:
         origin, java = self._java.state.origin, self._java.class_path.java
         record_start(DriverStart(origin, str(self._spark.applicationId()), str(self._context.version), java, now))
 
+    def end_waiting(self) -> bool:
+        """Have `settle` report what waits for something as it is by now; return whether there may be anything."""
+        return bool(self._java.call("CommitRecorder", "end"))
+
     def stop(self) -> None:
         """Nothing of it is active any more. What a format's registry can't remove stays, and does nothing."""
         self._spark.listenerBus().removeListener(self._listener)

@@ -192,6 +192,8 @@ class RddJobRecord(Record):
     rows: int | None = None
     sources: FilePaths = field(default_factory=lambda: FilePaths(()))
     """What the RDD was made from, as far as that shows."""
+    of_formats: tuple[FormatFact, ...] = ()
+    """What RDDs of formats say that it was made from, too."""
     is_whole: bool = False
     """There are no other sources."""
     counts: Mapping[str, InputCounts] = field(default_factory=dict)
@@ -396,6 +398,7 @@ def _outside_statement(fields: Mapping[str, Any], origin: Mapping[str, Any]) -> 
         is_fresh=fact.get("fresh", False),
         rows=fact.get("rows"),
         sources=FilePaths.parse(sources),
+        of_formats=tuple(sources.get("ofFormats", ())),
         is_whole=sources.get("isWhole", False),
         counts={each["path"]: InputCounts(each.get("rows"), each["bytes"]) for each in sources.get("counts", ())},
     )

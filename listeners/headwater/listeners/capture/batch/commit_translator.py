@@ -142,7 +142,7 @@ class CommitTranslator:
         for number, (leaf, statement) in enumerate(zip(work.shape.leaves, work.statement_of_leaf, strict=True)):
             source = work.shape.sources[leaf.source]
             for version in self._versions(source, leaf, statement):
-                yield _Read(number, _make_input(source, version, versioned=leaf.relation.versioned), version.why)
+                yield _Read(number, make_input(source, version, versioned=leaf.relation.versioned), version.why)
 
     def _versions(self, source: SourceSchema, leaf: SourceLeaf, statement: Statement) -> tuple[ReadVersion, ...]:
         """A stream that gave nothing wasn't read, whatever may be recorded of the versions of others."""
@@ -214,7 +214,8 @@ class CommitTranslator:
             yield Gap(reason=GapReason.NOT_SUPPORTED, detail=detail, **at)
 
 
-def _make_input(source: Source, version: ReadVersion, *, versioned: bool) -> Input:
+def make_input(source: Source, version: ReadVersion, *, versioned: bool) -> Input:
+    """Return the input that a source is, in the version that was read of it."""
     mode = ReadMode.CHANGES if version.changes else ReadMode.STATE
     return Input(
         **ref_fields(source),

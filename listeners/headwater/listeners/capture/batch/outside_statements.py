@@ -11,14 +11,15 @@ from typing import Final
 from headwater.events import DatasetId, Event, Format, Gap, Input, Output
 from headwater.events.health import GapReason
 from headwater.events.identity import IdentityError, dataset_of_path
-from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
+from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode, Source
 from headwater.listeners.capture.asking import answers_about
-from headwater.listeners.capture.batch.commit_translator import CommitTranslator
+from headwater.listeners.capture.batch.commit_translator import CommitTranslator, make_input
 from headwater.listeners.capture.batch.lineage_filter import LineageFilter
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.drafts import OwnedDrafts, Owner, name_of
 from headwater.listeners.capture.formats import FormatPlugin
-from headwater.listeners.capture.formats.protocol import OutsideCommit, OutsideCommitFormat
+from headwater.listeners.capture.formats.protocol import OutsideCommit, OutsideCommitFormat, ReadVersion, ref_fields
+from headwater.listeners.capture.formats.rdds import RddSource, sources_of_rdds
 from headwater.listeners.capture.record_gaps import make_gap
 from headwater.listeners.capture.records import OutsideCommitRecord, RddJobRecord
 from headwater.listeners.capture.statements import FormatFact
@@ -87,12 +88,22 @@ class OutsideStatementTranslator:
         )
 
     def _inputs(self, record: RddJobRecord) -> tuple[Input, ...]:
-        """The files that the RDD was made from and, where there may be more, the RDD as an opaque input."""
+        """The files and tables that the RDD was made from and, where there may be more, the RDD as an opaque input."""
         paths: dict[DatasetId | None, list[str]] = {}
         for path in record.sources.directories:
             paths.setdefault(self._dataset(path), []).append(path)
         known = tuple(_read_files(each, of, record) for each, of in paths.items() if each is not None)
-        return known if record.is_whole and len(known) == len(paths) else (*known, _RDD_INPUT)
+        of_formats = (make_input(s.source, self._version(s), versioned=False) for s in self._of_formats(record))
+        return known if record.is_whole and len(known) == len(paths) else (*known, *of_formats, _RDD_INPUT)
+
+    def _of_formats(self, record: RddJobRecord) -> Iterator[RddSource]:
+        """Without the tables of catalogs that keep them to themselves."""
+        for each in sources_of_rdds(record.of_formats, self._context):
+            if not self._lineage_filter.of(each.source).table_lineage:
+                yield each
+
+    def _version(self, source: RddSource) -> ReadVersion:
+        return ReadVersion() if self._lineage_filter.of(source.source).data_lineage else source.version
 
     def _dataset(self, path: str) -> DatasetId | None:
         try:
@@ -104,6 +115,9 @@ class OutsideStatementTranslator:
         """What is known is reported each time, and that something isn't, once for each place in the code."""
         if output is not None:
             yield self._commits.outside_statement((output,), self._inputs(record))
+            for each in self._of_formats(record):
+                if (why := self._version(each).why) is not None:
+                    yield Gap(reason=GapReason.NOT_EXACT, detail=why, source=Source(**ref_fields(each.source)))
         elif self._is_new(record.site):
             where = "files or a store that wasn't seen" if record.saves else "code that nobody sees into"
             detail = f"{record.site} gives the rows of an RDD to {where}"

@@ -30,9 +30,12 @@ public final class CommitRecorder {
     /** Facts that found no room. */
     public static final AtomicLong DROPPED = new AtomicLong();
 
+    private static volatile boolean isEnding;
+
     private CommitRecorder() { }
 
     public static void attach(SparkContext context) {
+        isEnding = false;
         CaughtErrors.forgetStatements();
         CURRENT.set(context);
     }
@@ -42,6 +45,12 @@ public final class CommitRecorder {
             BY_EXECUTION.clear();
             FACT_COUNT.set(0);
         }
+    }
+
+    /** From now on what waits for something is taken as it is. Whether there may be anything. */
+    public static boolean end() {
+        isEnding = true;
+        return BY_EXECUTION.containsKey("");
     }
 
     public static boolean listening() { return CURRENT.get() != null; }
@@ -125,7 +134,7 @@ public final class CommitRecorder {
     }
 
     private static void later(DeferredFact fact, List found) {
-        String text = fact.resolve();
+        String text = fact.resolve(isEnding);
         if (text != null) found.add(text);
         else if (listening()) keep(null, fact);
     }

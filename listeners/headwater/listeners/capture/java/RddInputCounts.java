@@ -20,13 +20,16 @@ import org.apache.spark.rdd.NewHadoopRDD;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.scheduler.Stage;
 import org.apache.spark.scheduler.StageInfo;
+import org.apache.spark.sql.execution.datasources.FilePartition;
+import org.apache.spark.sql.execution.datasources.FileScanRDD;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
  * How much a job read of the files that its RDDs were made from, where that is certain: one stage reads them, once and
  * nothing else, and each of its tasks had one attempt.
  *
- * Rows are the records that the stage's tasks counted, of text, where a record is a row. Bytes are those of the splits that
- * were read: what tasks count has the ends of splits twice.
+ * Rows are the records that the stage's tasks counted, where a record is a row: of text, and of a scan of Spark's. Bytes
+ * are those of the splits that were read: what tasks count has the ends of splits twice.
  */
 final class RddInputCounts {
     private static final int MOST_RDDS = 10000;
@@ -70,7 +73,7 @@ final class RddInputCounts {
             RDD next = (RDD) waiting.remove(waiting.size() - 1);
             boolean isAgain = known.put(next, next) != null;
             isPlain &= !isAgain && !isKept(next);
-            if (next instanceof HadoopRDD || next instanceof NewHadoopRDD) {
+            if (next instanceof HadoopRDD || next instanceof NewHadoopRDD || next instanceof FileScanRDD) {
                 Integer before = (Integer) times.get(next);
                 times.put(next, Integer.valueOf(before == null ? 1 : before.intValue() + 1));
                 isPlain &= only == null;
@@ -127,6 +130,7 @@ final class RddInputCounts {
     }
 
     private static Long rows(Stage stage, RDD rdd) throws Exception {
+        if (rdd instanceof FileScanRDD) return Long.valueOf(stage.latestInfo().taskMetrics().inputMetrics().recordsRead());
         Object format = rdd instanceof HadoopRDD ? LazyFields.value(rdd, "inputFormatClass")
             : LazyFields.value(rdd, "org$apache$spark$rdd$NewHadoopRDD$$inputFormatClass");
         boolean isText = format == org.apache.hadoop.mapred.TextInputFormat.class
@@ -136,10 +140,21 @@ final class RddInputCounts {
 
     private static long bytes(RDD rdd) throws Exception {
         long sum = 0;
+        if (rdd instanceof FileScanRDD) {
+            List files = RddSources.inputPartitions(rdd);
+            for (int i = 0; i < files.size(); i++) sum += bytes(((FilePartition) files.get(i)).files());
+            return sum;
+        }
         Partition[] partitions = (Partition[]) LazyFields.value(rdd, "partitions_");
         for (int i = 0; i < partitions.length; i++)
             sum += partitions[i] instanceof HadoopPartition ? ((org.apache.hadoop.mapred.InputSplit) ((HadoopPartition) partitions[i]).inputSplit().value()).getLength()
                 : ((org.apache.hadoop.mapreduce.InputSplit) ((NewHadoopPartition) partitions[i]).serializableHadoopSplit().value()).getLength();
+        return sum;
+    }
+
+    private static long bytes(PartitionedFile[] files) {
+        long sum = 0;
+        for (int i = 0; i < files.length; i++) sum += files[i].length();
         return sum;
     }
 }

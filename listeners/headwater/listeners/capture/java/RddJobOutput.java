@@ -106,12 +106,12 @@ final class RddJobOutput implements DeferredFact {
         return found;
     }
 
-    public String resolve() {
+    public String resolve(boolean isLast) {
         Json json = new Json().open().entry("hook", "jobs").entry("site", site).entry("tags", tags);
         json.entry("started", started).entry("ended", ended).entry("saves", saves);
         try {
             String path = path();
-            if (path != null && !isCommitted && System.currentTimeMillis() < ended + PATIENCE) return null;
+            if (path != null && !isCommitted && !isLast && System.currentTimeMillis() < ended + PATIENCE) return null;
             if (path != null && isCommitted) {
                 json.entry("path", path).entry("format", ((Class) configured.get("format")).getSimpleName());
                 json.entry("fresh", ((Configuration) configured.get("")).getBoolean("spark.hadoop.validateOutputSpecs", true));

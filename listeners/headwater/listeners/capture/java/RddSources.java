@@ -19,12 +19,15 @@ import org.apache.spark.rdd.HadoopRDD;
 import org.apache.spark.rdd.NewHadoopPartition;
 import org.apache.spark.rdd.NewHadoopRDD;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.FileScanRDD;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceRDD;
 
 /**
- * The files that an RDD was made from, through all its parents: those that Hadoop's input formats or a scan of Spark's read.
+ * What an RDD was made from, through all its parents: files that Hadoop's input formats or a scan of Spark's read, and
+ * whatever the RDDs of formats show.
  *
  * What was read, partitions say; whether a directory, a pattern or a file was asked for, Hadoop's configuration. Spark
  * computes nothing for it. What isn't seen (rows of the driver's, a socket, a checkpoint) leaves the RDD partly unknown,
@@ -36,10 +39,15 @@ final class RddSources {
     private static final String ASKED = "mapreduce.input.fileinputformat.inputdir";
     /** Whose files are a table's of some version, though a scan shows nothing but the files. */
     private static volatile List logs = new ArrayList();
+    private static volatile FormatExtractor[] extractors = new FormatExtractor[0];
     private static final int LEVELS = 5;
     private final LinkedHashSet paths = new LinkedHashSet();
     /** By the directory of a scan: the file, or the directory itself where several files are in it. */
     private final Map scanned = new LinkedHashMap();
+    /** By the RDD of a scan: the directories that it reads. */
+    private final Map scans = new IdentityHashMap();
+    /** What the RDDs of formats read, as JSON. */
+    private final LinkedHashSet ofFormats = new LinkedHashSet();
     /** By the RDD: the paths that its files are called by. */
     private final Map read = new IdentityHashMap();
     private Configuration configuration;
@@ -49,6 +57,9 @@ final class RddSources {
 
     /** Names of directories in which the formats of this driver keep the log of a table, beside its files. */
     static void setTableLogs(List names) { logs = new ArrayList(names); }
+
+    /** Those of them that know RDDs are asked. */
+    static void setExtractors(FormatExtractor[] known) { extractors = known; }
 
     static RddSources of(RDD rdd) {
         RddSources sources = new RddSources();
@@ -70,18 +81,48 @@ final class RddSources {
         scanned.clear();
         FilePaths.write(paths, json);
         json.entry("isWhole", isWhole && !paths.isEmpty());
+        if (ofFormats.isEmpty()) return;
+        json.key("ofFormats").openList();
+        for (Iterator each = ofFormats.iterator(); each.hasNext();) json.raw((String) each.next());
+        json.closeList();
     }
 
     /** What an RDD's files are called by, where no other RDD's are; null where they have several names. */
     String onlyPathOf(RDD rdd) {
-        Set own = (Set) read.get(rdd);
-        if (own == null || own.size() != 1) return null;
+        Set own = pathsOf(rdd);
+        if (own.size() != 1) return null;
         Object path = own.iterator().next();
-        for (Iterator each = read.entrySet().iterator(); each.hasNext();) {
-            Map.Entry other = (Map.Entry) each.next();
-            if (other.getKey() != rdd && ((Set) other.getValue()).contains(path)) return null;
-        }
+        List others = new ArrayList(read.keySet());
+        others.addAll(scans.keySet());
+        for (int i = 0; i < others.size(); i++)
+            if (others.get(i) != rdd && pathsOf((RDD) others.get(i)).contains(path)) return null;
         return (String) path;
+    }
+
+    private Set pathsOf(RDD rdd) {
+        Set own = new LinkedHashSet();
+        if (read.containsKey(rdd)) own.addAll((Set) read.get(rdd));
+        Set roots = (Set) scans.get(rdd);
+        if (roots == null) return own;
+        for (Iterator each = roots.iterator(); each.hasNext();) {
+            Object at = scanned.get(each.next());
+            own.add(at == null ? null : at.toString());
+        }
+        return own;
+    }
+
+    /** What Spark reads by an RDD of files, or of a source of the second kind: nothing of any other one. */
+    static List inputPartitions(RDD rdd) throws Exception {
+        List found = new ArrayList();
+        if (rdd instanceof FileScanRDD) return PlanWriter.list(((FileScanRDD) rdd).filePartitions());
+        Object groups = rdd instanceof DataSourceRDD ? LazyFields.value(rdd, "inputPartitions") : null;
+        Iterator each = groups == null ? found.iterator() : PlanWriter.list(groups).iterator();
+        while (each.hasNext()) {
+            Object group = each.next();
+            if (group instanceof InputPartition) found.add(group);
+            else found.addAll(PlanWriter.list(group));
+        }
+        return found;
     }
 
     private void walk(RDD root) throws Exception {
@@ -106,9 +147,33 @@ final class RddSources {
     private boolean isRead(RDD rdd) throws Exception {
         if (rdd instanceof HadoopRDD) hadoop(rdd, ((HadoopRDD) rdd).getConf());
         else if (rdd instanceof NewHadoopRDD) hadoop(rdd, ((NewHadoopRDD) rdd).getConf());
-        else if (rdd instanceof FileScanRDD) scan((FileScanRDD) rdd);
-        else return false;
+        else return isScan(rdd) || isOfFormat(rdd);
         return true;
+    }
+
+    private boolean isScan(RDD rdd) throws Exception {
+        List partitions = inputPartitions(rdd);
+        if (!(rdd instanceof FileScanRDD) && (partitions.isEmpty() || !(partitions.get(0) instanceof FilePartition))) return false;
+        scan(rdd, partitions.iterator());
+        return true;
+    }
+
+    /** One that fails says nothing of the others. */
+    private boolean isOfFormat(RDD rdd) {
+        FormatExtractor[] known = extractors;
+        for (int i = 0; i < known.length; i++) {
+            if (!(known[i] instanceof RddExtractor)) continue;
+            Json json = new Json().open().entry("format", known[i].format());
+            try {
+                if (!((RddExtractor) known[i]).rdd(rdd, json)) continue;
+                ofFormats.add(json.close().toString());
+                isWhole = false;
+                return true;
+            } catch (Throwable e) {
+                CaughtErrors.report("RddSources.isOfFormat", e);
+            }
+        }
+        return false;
     }
 
     private void hadoop(RDD rdd, Configuration conf) throws Exception {
@@ -181,18 +246,21 @@ final class RddSources {
         return at;
     }
 
-    private void scan(FileScanRDD scan) {
+    private void scan(RDD scan, Iterator partitions) {
         isWhole = false;
         configuration = scan.sparkContext().hadoopConfiguration();
-        Iterator partitions = PlanWriter.list(scan.filePartitions()).iterator();
+        Set roots = new LinkedHashSet();
+        scans.put(scan, roots);
         int count = 0;
         while (partitions.hasNext()) {
             PartitionedFile[] files = ((FilePartition) partitions.next()).files();
             count += files.length;
+            if (count > MOST_FILES) roots.add(null);
             if (count > MOST_FILES) return;
             for (int i = 0; i < files.length; i++) {
                 Path file = files[i].toPath();
                 Path root = withoutPartitions(file.getParent(), files[i].partitionValues().numFields());
+                roots.add(root);
                 if (root == null) continue;
                 Object known = scanned.get(root);
                 boolean isAlone = (known == null || known.equals(file)) && !file.getName().startsWith("part-");

@@ -73,6 +73,7 @@ public final class SqlExecutionListener extends SparkListener {
         this.texts = new RecordQueue(mostTexts, mostBytes);
         this.jobs = new RddJobs(context, running);
         this.writer = new StatementWriter(extractors, streams, sql);
+        RddSources.setExtractors(extractors);
         this.droppedBySpark = context.listenerBus().metrics().metricRegistry().counter("queue." + QUEUE + ".numDroppedEvents");
         this.lost = droppedBySpark.getCount();
         this.failures = failures();

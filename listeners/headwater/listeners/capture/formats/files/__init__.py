@@ -87,7 +87,8 @@ class FileFormat:
         return StreamStart(reason=StartReason.EARLIEST)
 
     def versions_read(self, source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
-        return (ReadVersion(),)
+        version: ReadVersion = source.hints.get("version", ReadVersion())
+        return (version,)
 
     def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
         return write_result(target, statement)

@@ -14,7 +14,8 @@ from headwater.events.jobs import SourceSchema
 from headwater.events.tables import Transform
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.files.locations import FORMATS, dataset_of, format_of, location_of_table
-from headwater.listeners.capture.formats.protocol import SourceRelation
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
+from headwater.listeners.capture.formats.rdds import sources_of_rdds
 from headwater.listeners.capture.formats.relations import columns_of, stream_options, table_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import FilePaths, Statement
@@ -47,13 +48,23 @@ def describe_relation(
 
 
 def describe_rdd(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
-    """The files that an RDD was made from and, where there may be more, the RDD as an opaque source; None where nothing
-    shows. A function of the user's made its columns: they are none of the files'."""
+    """The files and tables that an RDD was made from and, where there may be more, the RDD as an opaque source; None
+    where nothing shows. A function of the user's made its columns: they are none of theirs."""
     columns = columns_of(plan, node.output)
     hidden = frozenset(column.name for column in columns)
     described = SourceRelation(node.index, SourceSchema(dataset=None), hidden=hidden)
     found = with_paths(described, FilePaths.parse(node.args), context.environment)
     known = [each for each in found if each.source.dataset is not None]
+    known += [
+        SourceRelation(
+            node.index,
+            each.source,
+            versioned=each.version != ReadVersion(),
+            hints={"version": each.version},
+            hidden=hidden,
+        )
+        for each in sources_of_rdds(node.args.get("ofFormats", ()), context)
+    ]
     if not known:
         return None
     if not node.args.get("isWhole") or len(known) < len(found):

@@ -16,7 +16,7 @@ from headwater.listeners.capture.formats.iceberg.evidence import find_evidence, 
 from headwater.listeners.capture.formats.iceberg.layout import COMMANDS as LAYOUT
 from headwater.listeners.capture.formats.iceberg.outside_commits import outside_commit
 from headwater.listeners.capture.formats.iceberg.procedures import COMMANDS as PROCEDURES
-from headwater.listeners.capture.formats.iceberg.read_versions import versions_of
+from headwater.listeners.capture.formats.iceberg.read_versions import source_of_rdd, versions_of
 from headwater.listeners.capture.formats.iceberg.refs import COMMANDS as REFS
 from headwater.listeners.capture.formats.iceberg.sinks import sink_of, truncate_write
 from headwater.listeners.capture.formats.iceberg.table_refs import find_table_ref
@@ -32,9 +32,10 @@ from headwater.listeners.capture.formats.protocol import (
     WriteResult,
     WriteTarget,
 )
+from headwater.listeners.capture.formats.rdds import RddSource
 from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
-from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
+from headwater.listeners.capture.statements import FormatFact, OffsetRange, Statement, StatementFacts
 
 __all__ = ["PLUGIN", "IcebergFormat"]
 
@@ -69,6 +70,9 @@ class IcebergFormat:
             "metadata": ref.metadata,
         }
         return SourceRelation(node.index, source, versioned=data, asked=ref.asked.snapshot, hints=hints)
+
+    def rdd_sources(self, fact: FormatFact, context: CaptureContext) -> tuple[RddSource, ...]:
+        return source_of_rdd(fact, context)
 
     def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
         return sink_of(node, plan, context)

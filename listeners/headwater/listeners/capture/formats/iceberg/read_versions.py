@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from headwater.events.jobs import RangeStart
-from headwater.listeners.capture.formats.iceberg.table_refs import MAIN, SnapshotSelector
+from headwater.events import Format, TableName
+from headwater.events.jobs import RangeStart, SourceSchema
+from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.iceberg.table_refs import MAIN, SnapshotSelector, dataset_at, generation_of
 from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
+from headwater.listeners.capture.formats.rdds import RddSource
 from headwater.listeners.capture.plan.tree import Plan
-from headwater.listeners.capture.statements import StatementFacts
+from headwater.listeners.capture.statements import FormatFact, StatementFacts
 
 _FORMAT: Final = "iceberg"
 _STAGED: Final = "SparkStagedScan"
@@ -21,6 +24,28 @@ _LOCAL: Final = "SparkLocalScan"
 _CHANGES: Final = "SparkChangelogScan"
 
 Read = Mapping[str, Any]
+
+
+_UNSEEN_BELOW_RDD: Final = "an RDD of this table doesn't show of which snapshot its files are"
+
+
+def source_of_rdd(fact: FormatFact, context: CaptureContext) -> tuple[RddSource, ...]:
+    """The table that an RDD reads. Its catalog says whether it is recorded, so one without a plain name isn't."""
+    catalog_name, *spaces, name = str(fact["name"]).split(".")
+    catalog = context.catalog_called(catalog_name)
+    if catalog is None or len(spaces) != 1:
+        return ()
+    table = TableName(catalog=catalog.name, database=spaces[0], table=name)
+    branch = None if fact.get("branch") == MAIN else fact.get("branch")
+    source = SourceSchema(
+        dataset=dataset_at(fact["location"], catalog, table, context),
+        table=table,
+        generation=generation_of(fact),
+        format=Format.ICEBERG,
+        branch=branch,
+        main=branch is None,
+    )
+    return (RddSource(source, ReadVersion(why=_UNSEEN_BELOW_RDD)),)
 
 
 def versions_of(source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:

@@ -15,8 +15,9 @@ from headwater.listeners.capture.formats.jdbc import sinks, sources
 from headwater.listeners.capture.formats.jdbc.table_refs import dataset_of_table, reported_table_options
 from headwater.listeners.capture.formats.plugin import ExternalRows, FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, WriteResult, WriteTarget
+from headwater.listeners.capture.formats.rdds import RddSource
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
-from headwater.listeners.capture.statements import Statement, StatementFacts
+from headwater.listeners.capture.statements import FormatFact, Statement, StatementFacts
 
 
 class JdbcFormat:
@@ -26,6 +27,9 @@ class JdbcFormat:
 
     def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
         return sources.source(node, plan, context)
+
+    def rdd_sources(self, fact: FormatFact, context: CaptureContext) -> tuple[RddSource, ...]:
+        return sources.sources_of_rdd(fact, context)
 
     def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
         return sinks.sink(node, plan, context)

@@ -9,9 +9,11 @@ from headwater.events.base import StringMap
 from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.jdbc.table_refs import find_table_ref
-from headwater.listeners.capture.formats.protocol import SourceRelation
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
+from headwater.listeners.capture.formats.rdds import RddSource
 from headwater.listeners.capture.formats.relations import columns_of, table_name, v2_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import FormatFact
 
 
 def source(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
@@ -34,6 +36,15 @@ def source(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelatio
         options=StringMap(ref.options),
     )
     return SourceRelation(node.index, shaped)
+
+
+def sources_of_rdd(fact: FormatFact, context: CaptureContext) -> tuple[RddSource, ...]:
+    """The table that an RDD of a database reads; of a query nobody knows the tables."""
+    ref = find_table_ref(fact["jdbc"], context.environment)
+    if ref.dataset is None:
+        return ()
+    source = SourceSchema(dataset=ref.dataset, format=Format.JDBC, options=StringMap(ref.options))
+    return (RddSource(source, ReadVersion()),)
 
 
 def is_in_catalog(node: PlanNode) -> bool:

@@ -17,8 +17,9 @@ from headwater.listeners.capture.formats.protocol import (
     WriteResult,
     WriteTarget,
 )
+from headwater.listeners.capture.formats.rdds import RddSource
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
-from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
+from headwater.listeners.capture.statements import FormatFact, OffsetRange, Statement, StatementFacts
 
 
 class KafkaFormat:
@@ -41,6 +42,9 @@ class KafkaFormat:
 
     def read_relations(self, source: SourceRelation, statement: Statement) -> tuple[SourceRelation, ...]:
         return read_versions.topics_read(source, statement)
+
+    def rdd_sources(self, fact: FormatFact, context: CaptureContext) -> tuple[RddSource, ...]:
+        return read_versions.sources_of_rdd(fact, context)
 
     def versions_of_batch(
         self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from headwater.events import Format
 from headwater.events.identity import IdentityError, kafka_topic
+from headwater.events.jobs import SourceSchema
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.kafka import streams
 from headwater.listeners.capture.formats.kafka.sources import Subscription, with_topics
 from headwater.listeners.capture.formats.kafka.streams import UNSEEN, version_of
 from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
-from headwater.listeners.capture.statements import Statement, StatementFacts
+from headwater.listeners.capture.formats.rdds import RddSource
+from headwater.listeners.capture.statements import FormatFact, Statement, StatementFacts
 
 _FORMAT: Final = "kafka"
 _NOT_SHOWN: Final = "from where to where it was read isn't shown by a command that reads its query in a plan of its own"
@@ -31,6 +35,20 @@ def _version(fact: Mapping[str, Any], topic: str) -> ReadVersion:
         return ReadVersion(why=_NOT_SHOWN if fact.get("asked") else UNSEEN)
     found = version_of(ranges)
     return found if found.why is None or not fact.get("asked") else ReadVersion(since=found.since, why=_NOT_SHOWN)
+
+
+def sources_of_rdd(fact: FormatFact, context: CaptureContext) -> tuple[RddSource, ...]:
+    """The topics that an RDD of Kafka's reads. Its options aren't there: they are the plan's, which is gone."""
+    try:
+        topics = {
+            name: kafka_topic(fact["servers"], name, context.environment) for name in sorted(fact.get("ranges", ()))
+        }
+    except IdentityError:
+        return ()
+    return tuple(
+        RddSource(SourceSchema(dataset=dataset, format=Format.KAFKA), version_of(fact["ranges"][name]))
+        for name, dataset in topics.items()
+    )
 
 
 def topics_read(source: SourceRelation, statement: Statement) -> tuple[SourceRelation, ...]:

@@ -17,7 +17,7 @@ final class DeltaOutsideCommit implements DeferredFact {
         this.transaction = transaction;
     }
 
-    public String resolve() {
+    public String resolve(boolean isLast) {
         Json found = new Json();
         try {
             DeltaCommitFiles.byTransaction(log, readVersion, transaction, found);

@@ -8,6 +8,8 @@ import org.apache.iceberg.BaseMetadataTable;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.spark.source.SparkChangelogTable;
 import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.write.RowLevelOperationTable;
@@ -17,7 +19,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /** What is known of Iceberg's tables, and of what was read and committed of them. */
-public final class IcebergExtractor implements FormatExtractor, NestedPlanExtractor, ProcedureCallExtractor, TableLoader {
+public final class IcebergExtractor implements FormatExtractor, NestedPlanExtractor, ProcedureCallExtractor, RddExtractor, TableLoader {
     private static final String TABLES = "iceberg.tables";
     private static final String WRITES = "iceberg.writes";
 
@@ -61,6 +63,22 @@ public final class IcebergExtractor implements FormatExtractor, NestedPlanExtrac
         Object scan = leaf instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) leaf).scan()
             : leaf instanceof BatchScanExec ? ((BatchScanExec) leaf).scan() : null;
         return scan != null && IcebergScans.read(scan, json);
+    }
+
+    /**
+     * The table that tasks get, with its branch where they get that too: else nobody knows that it was main. Of which snapshot
+     * the files are is nowhere in it; a table about a table shows nothing.
+     */
+    public boolean rdd(RDD rdd, Json json) throws Exception {
+        List partitions = RddSources.inputPartitions(rdd);
+        Object first = partitions.isEmpty() ? null : partitions.get(0);
+        if (first == null || !first.getClass().getName().equals("org.apache.iceberg.spark.source.SparkInputPartition")) return false;
+        if (!LazyFields.has(first.getClass(), "branch")) return false;
+        Table table = (Table) ((Broadcast) LazyFields.value(first, "tableBroadcast")).value();
+        if (table.getClass().getName().contains("MetadataTable")) return false;
+        json.entry("name", table.name()).entry("location", table.location()).entry("uuid", table.uuid().toString());
+        json.entry("branch", (String) LazyFields.value(first, "branch"));
+        return true;
     }
 
     /** A table that the statement makes is known to the execution that fills it. */

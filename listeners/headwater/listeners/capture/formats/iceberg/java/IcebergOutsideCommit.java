@@ -27,7 +27,7 @@ final class IcebergOutsideCommit implements DeferredFact {
         this.snapshot = snapshot;
     }
 
-    public String resolve() {
+    public String resolve(boolean isLast) {
         String found = null;
         try {
             found = table.indexOf('/') >= 0 ? atPath() : inCatalogs();

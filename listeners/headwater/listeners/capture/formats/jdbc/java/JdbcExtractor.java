@@ -3,13 +3,15 @@ package headwater.capture;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
 import org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions;
+import org.apache.spark.sql.execution.datasources.jdbc.JDBCRDD;
 import org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation;
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTable;
 
 /** What is known of tables in databases. They have no versions, so there is nothing to see of a read. */
-public final class JdbcExtractor implements FormatExtractor {
+public final class JdbcExtractor implements FormatExtractor, RddExtractor {
     public String format() { return "jdbc"; }
 
     /** Of a catalog's table the catalog knows where it is. */
@@ -21,7 +23,17 @@ public final class JdbcExtractor implements FormatExtractor {
 
     public boolean relation(Object relation, Json json) throws Exception {
         if (!(relation instanceof JDBCRelation)) return false;
-        JDBCOptions options = ((JDBCRelation) relation).jdbcOptions();
+        described(((JDBCRelation) relation).jdbcOptions(), json);
+        return true;
+    }
+
+    public boolean rdd(RDD rdd, Json json) throws Exception {
+        if (!(rdd instanceof JDBCRDD)) return false;
+        described((JDBCOptions) LazyFields.value(rdd, "options"), json);
+        return true;
+    }
+
+    private static void described(JDBCOptions options, Json json) throws Exception {
         json.key("jdbc").open();
         Iterator each = new TreeMap(ValueWriter.javaMap((scala.collection.Map) LazyFields.value(options, "parameters"))).entrySet().iterator();
         while (each.hasNext()) {
@@ -30,7 +42,6 @@ public final class JdbcExtractor implements FormatExtractor {
             if (key.indexOf("password") < 0) json.entry(key, (String) entry.getValue());
         }
         json.close();
-        return true;
     }
 
     public boolean read(Object leaf, Json json) { return false; }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 
 /** What is known of Kafka's topics: which are meant, by a relation's options, and from where to where they were read. */
-public final class KafkaExtractor implements FormatExtractor, CommandExtractor {
+public final class KafkaExtractor implements FormatExtractor, CommandExtractor, RddExtractor {
     private static final String PACKAGE = "org.apache.spark.sql.kafka010.";
     private static final String SERVERS = "kafka.bootstrap.servers";
     private static final String GROUP = "kafka.group.id";
@@ -120,6 +120,18 @@ public final class KafkaExtractor implements FormatExtractor, CommandExtractor {
         List each = PlanWriter.list(found);
         for (int i = 0; i < each.size(); i++) known(ranges, each.get(i));
         written(ranges, json);
+    }
+
+    public boolean rdd(RDD rdd, Json json) throws Exception {
+        boolean isFirstKind = is(rdd, "KafkaSourceRDD");
+        List partitions = isFirstKind ? new java.util.ArrayList() : RddSources.inputPartitions(rdd);
+        if (!isFirstKind && (partitions.isEmpty() || !is(partitions.get(0), "KafkaBatchInputPartition"))) return false;
+        Object servers = ((Map) LazyFields.value(isFirstKind ? rdd : partitions.get(0), "executorKafkaParams")).get("bootstrap.servers");
+        if (!(servers instanceof String)) return false;
+        json.entry("servers", (String) servers);
+        if (isFirstKind) ranges(rdd, json);
+        else written(ofPartitions(partitions), json);
+        return true;
     }
 
     private static TreeMap ofPartitions(List partitions) throws Exception {
