@@ -372,6 +372,33 @@ def test_a_sink_that_is_a_branch_is_written_once(spark: SparkSession, place: Pat
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("name", ["branch_test", "branch_main"])
+def test_a_source_that_is_a_branch_is_read_there(spark: SparkSession, place: Path, name: str) -> None:
+    """It finds a branch that is looked at on main, or read by a name that Iceberg takes no version behind. Truth: the
+    rows that were written to it."""
+    main = f"ice.db.from_{name}"
+    spark.sql(f"CREATE TABLE {main} (id INT) USING iceberg")
+    append(spark, main, 1)
+    spark.sql(f"ALTER TABLE {main} CREATE BRANCH test")
+    source, seen = f"{main}.{name}", Seen()
+    append(spark, source, 2)
+    query(spark, place, source).run(seen)
+    append(spark, main if name == "branch_test" else f"{main}.branch_test", 100)
+    append(spark, source, 3)
+    append(spark, source, 4)
+    assert query(spark, place, source).run(seen) == 2
+    assert seen.states == [[1, 2], [1, 2, 3], [1, 2, 3, 4]]
+    assert seen.changes == [[1, 2], [3], [4]]
+    before = spark.table(f"{main}.refs").where(f"name = '{name.removeprefix('branch_')}'").collect()[0].snapshot_id
+    append(spark, source, 5)
+    options = start_options(source, Cut({source: TableSnapshot(before)}), spark)
+    stream = spark.readStream.format("iceberg").options(**options).load(source)
+    begun = stream.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
+    begun.awaitTermination()
+    assert [row.id for row in spark.table(name).collect()] == [5]
+
+
+@pytest.mark.long
 def test_two_commits_in_one_write_are_refused(spark: SparkSession, place: Path, table: str) -> None:
     """It finds a second commit that is lost in silence: by Delta, which takes it for the first one, and after a kill
     between the two on every format. The job doesn't go on past that barrier later either."""

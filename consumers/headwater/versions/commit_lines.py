@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from headwater.events.scalars import Format
 from headwater.lineage.questions.traversal.context import is_range, snapshot_ref_of
 from headwater.lineage.questions.traversal.histories import load_writes_before
 from headwater.lineage.questions.traversal.identities import Identities
@@ -24,6 +25,8 @@ WriterLookup = Callable[[SnapshotRef], Sequence[SnapshotWrite]]
 """Returns the write of each output that made a snapshot; nothing if its writer is unknown."""
 _KEEPS_ROWS: Final = frozenset({"COMPACT", "ANALYZE", "VACUUM", "ALTER", "AlterTable"})
 """Commits, and catalog changes, after which a table has the rows that it had before."""
+_UNCOUNTED: Final = frozenset({ICEBERG, Format.HUDI.value})
+"""Formats whose first snapshot can have any number."""
 _SOME_BEFORE: Final = 16
 """How many commits are looked at to see whether there is one before."""
 
@@ -74,14 +77,13 @@ def unknown_commit(write: SnapshotWrite, read: SnapshotRead, writer: WriterLooku
 def is_parent_unknown(connection: Connection, identities: Identities, write: SnapshotWrite) -> bool:
     """Return whether a commit without a parent isn't the first one of its table, which alone has none.
 
-    Numbers say that where they have an order. Iceberg's don't: there a commit before it, of any branch, says it.
+    Numbers say that where they are counted. Iceberg's have no order, and Hudi's are times: there a commit before it, of
+    any branch, says it.
     """
     if write.snapshot is None or write.format is None or write.dataset is None:
         return False
-    if not is_unordered(write.format):
-        return write.snapshot > 1
-    if write.format != ICEBERG:
-        return False
+    if write.format not in _UNCOUNTED:
+        return not is_unordered(write.format) and write.snapshot > 1
     before = load_writes_before(connection, list(identities.group(write.dataset)), write.at, _SOME_BEFORE)
     return any(
         each.snapshot not in (None, write.snapshot) and each.at < write.at and each.generation == write.generation

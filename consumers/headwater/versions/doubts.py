@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from headwater.events.scalars import Format
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.traversal.context import TraversalContext, is_range
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
@@ -16,9 +17,14 @@ from headwater.versions.model import Doubt
 
 _UNSURE_KINDS: Final = frozenset({"OVERWRITE", "REPLACE", "OTHER", "UNKNOWN"})
 _UNKNOWN_BEGINNING: Final = (
-    "it is unknown where the changes began that it was made from: begin the stream anew, with a new checkpoint and a "
-    "table that it overwrites"
+    "it is unknown where the changes began that it was made from: begin the stream anew{options}, with a new checkpoint "
+    "and a table that it overwrites"
 )
+_FIRST_OPTIONS: Final = {
+    Format.HUDI.value: " without hoodie.datasource.streaming.startOffset and "
+    "hoodie.datasource.read.incr.fallback.fulltablescan.enable"
+}
+"""Without which a stream of a format tells where it begins, where its option can't be told in general."""
 _CHERRY_PICK: Final = "CHERRY_PICK"
 
 
@@ -67,7 +73,8 @@ class DoubtFinder:
                 yield self._doubt(write, LimitReason.OPAQUE, detail)
             return
         if is_range(read) and read.since is None and read.snapshot is not None:
-            yield self._doubt(write, LimitReason.UNKNOWN_SNAPSHOT, _UNKNOWN_BEGINNING)
+            detail = _UNKNOWN_BEGINNING.format(options=_FIRST_OPTIONS.get(read.format or "", ""))
+            yield self._doubt(write, LimitReason.UNKNOWN_SNAPSHOT, detail)
         if read.snapshot is None and read.candidates is not None:
             detail = f"which snapshot was read isn't known; it is one of {read.candidates.strip('[]')}"
             yield self._doubt(write, LimitReason.UNKNOWN_SNAPSHOT, detail)

@@ -15,13 +15,13 @@ from headwater.events.clock import micros_of
 from headwater.lens.consistent import KEY, FoundVersions, PinnedVersion
 from headwater.lineage.client import Lineage
 from headwater.lineage.listener.config import JdbcConfig
-from headwater.lineage.questions.names import UnknownNameError, find_dataset
+from headwater.lineage.questions.names import find_dataset
 from headwater.lineage.store import StoreOptions, translate_errors
 from headwater.versions.alignment import NoAlignmentError
 from headwater.versions.answers import AlignedTable, AlignmentAnswer
 from headwater.versions.questions import find_alignment
-from headwater.versions.table_parts import MAIN, PartKind, TablePart, part_of
-from headwater.versions.version_question import VersionQuestion
+from headwater.versions.table_parts import MAIN, PartKind, TablePart, find_part
+from headwater.versions.version_question import NamedVersion, VersionQuestion
 
 STORE: Final = "spark.headwater.read.consistent.store"
 _LISTENER: Final = "spark.headwater.jdbc."
@@ -108,31 +108,15 @@ def _without_strangers(connection: Connection, tables: Sequence[str]) -> FoundVe
 def _look_up(question: VersionQuestion, table: str, known: Collection[bytes]) -> bytes | str:
     """Return the table's key, or why it can't be aligned."""
     try:
-        part = _part_of(question.connection, table)
+        part = find_part(question.connection, table)
         if part is not None:
             return _no_version_of(table, part)
         dataset = find_dataset(question.connection, table)
         if dataset.key not in known:
-            question.starts([(dataset, None)])
+            question.starts([NamedVersion(dataset)])
     except HeadwaterError as e:
         return str(e)
     return dataset.key
-
-
-def _part_of(connection: Connection, name: str) -> TablePart | None:
-    """Return which part of a table a name means that is none of a table that the store knows."""
-    part = part_of(name)
-    if part is None or _is_known(connection, name) or not _is_known(connection, part.table):
-        return None
-    return part
-
-
-def _is_known(connection: Connection, table: str) -> bool:
-    try:
-        find_dataset(connection, table)
-    except UnknownNameError:
-        return False
-    return True
 
 
 def _no_version_of(name: str, part: TablePart) -> str:

@@ -28,7 +28,7 @@ from headwater.versions.misses import text_of_difference, text_of_miss
 from headwater.versions.model import TableContents
 from headwater.versions.table_parts import MAIN
 from headwater.versions.version_lines import VersionLines
-from headwater.versions.version_question import VersionQuestion
+from headwater.versions.version_question import NamedVersion, VersionQuestion
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def contained(
     until = complete_until(connection)
     question = VersionQuestion(connection, as_of)
     branch = None if branch == MAIN else branch
-    [ref] = question.starts([(table, snapshot)], branch)
+    [ref] = question.starts([NamedVersion(table, snapshot, branch)])
     question.refuse_unseen(ref, branch=branch)
     question.reader.histories.load([ref])
     state = question.reader.state(ref)
@@ -81,7 +81,7 @@ def contained(
 @_of_store
 def check(
     connection: Connection,
-    tables: Mapping[str, int | None] | Sequence[str],
+    tables: Mapping[str, int | None] | Sequence[str | NamedVersion],
     *,
     as_of: datetime | None = None,
     allow_unseen: bool = False,
@@ -93,8 +93,7 @@ def check(
     known what such a version of a table contains that any job is known to write."""
     until = complete_until(connection)
     question = VersionQuestion(connection, as_of)
-    named = tables.items() if isinstance(tables, Mapping) else ((each, None) for each in tables)
-    refs = question.starts(list(named))
+    refs = question.starts(_named(tables))
     question.refuse_twins(refs)
     if not allow_unseen:
         question.refuse_unseen(*refs)
@@ -137,12 +136,15 @@ _LookBack = tuple[int, timedelta | None]
 
 
 def find_alignment(
-    connection: Connection, tables: Sequence[str], at: At = None, look_back: _LookBack = (LOOK_BACK, None)
+    connection: Connection,
+    tables: Sequence[str | NamedVersion],
+    at: At = None,
+    look_back: _LookBack = (LOOK_BACK, None),
 ) -> AlignmentAnswer:
     """Return what `align` does, and don't ask how complete the store is."""
     fixed, as_of = fixed_versions(at)
     question = VersionQuestion(connection, as_of)
-    refs = question.starts([(each, None) for each in tables] + [(each.table, each.snapshot) for each in fixed])
+    refs = question.starts([*_named(tables), *(NamedVersion(each.table, each.snapshot) for each in fixed)])
     question.refuse_twins(refs)
     question.refuse_other_generations(refs[len(tables) :], fixed)
     question.refuse_unseen(*refs)
@@ -163,6 +165,12 @@ def find_alignment(
         cut=question.cut(found.comparison),
         shared=question.shared(found.states, found.comparison),
     )
+
+
+def _named(tables: Mapping[str, int | None] | Sequence[str | NamedVersion]) -> list[NamedVersion]:
+    if isinstance(tables, Mapping):
+        return [NamedVersion(each, number) for each, number in tables.items()]
+    return [NamedVersion(each) if isinstance(each, str) else each for each in tables]
 
 
 def _search(

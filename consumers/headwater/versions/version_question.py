@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
@@ -34,6 +34,14 @@ from headwater.versions.table_parts import MAIN, PartKind, part_of
 T = TypeVar("T")
 
 
+class NamedVersion(NamedTuple):
+    """A version of a table as a question names it: the newest one unless it has a number, of main or of a branch."""
+
+    table: str | Dataset
+    snapshot: int | None = None
+    branch: str | None = None
+
+
 class VersionQuestion:
     """What one question reads, and the names in its answer."""
 
@@ -45,23 +53,20 @@ class VersionQuestion:
         self._unseen: set[tuple[bytes, int | None]] = set()
         """Versions that were named, and that nobody is known to have written or read."""
 
-    def starts(
-        self, tables: Sequence[tuple[str | Dataset, int | None]], branch: str | None = None
-    ) -> list[SnapshotRef]:
-        """Resolve tables and their versions; the newest one unless a number is given."""
-        named = iter(find_all(self.connection, [each for each, _ in tables if isinstance(each, str)]))
-        resolved = [next(named) if isinstance(each, str) else ResolvedName(each) for each, _ in tables]
-        for each, (text, _) in zip(resolved, tables, strict=True):
-            if each.column is not None:
-                raise ConfigurationError(_no_table(str(text), each.dataset, each.column))
-        numbers = [
-            each.snapshot if number is None else number for each, (_, number) in zip(resolved, tables, strict=True)
-        ]
+    def starts(self, tables: Sequence[NamedVersion]) -> list[SnapshotRef]:
+        """Resolve tables and their versions."""
+        named = iter(find_all(self.connection, [each.table for each in tables if isinstance(each.table, str)]))
+        resolved = [next(named) if isinstance(each.table, str) else ResolvedName(each.table) for each in tables]
+        for one, each in zip(resolved, tables, strict=True):
+            if one.column is not None:
+                raise ConfigurationError(_no_table(str(each.table), one.dataset, one.column))
         wanted = [
-            (each.dataset, StartSelector(number, None, branch)) for each, number in zip(resolved, numbers, strict=True)
+            StartSelector(one.snapshot if each.snapshot is None else each.snapshot, None, each.branch)
+            for one, each in zip(resolved, tables, strict=True)
         ]
-        found = find_starts(self._walk, wanted, Basis.STATE)
-        return [self._ref_of(start, number, branch) for start, number in zip(found, numbers, strict=True)]
+        datasets = [each.dataset for each in resolved]
+        found = find_starts(self._walk, [*zip(datasets, wanted, strict=True)], Basis.STATE)
+        return [self._ref_of(start, one.snapshot, one.branch) for start, one in zip(found, wanted, strict=True)]
 
     def _ref_of(self, found: StartPoint, number: int | None, branch: str | None) -> SnapshotRef:
         if not found.writes:

@@ -39,6 +39,7 @@ class IcebergStory:
     operations: dict[int, str] = field(default_factory=dict)
     properties: dict[int, dict[str, str]] = field(default_factory=dict)
     now: int | None = None
+    branches: dict[str, int] = field(default_factory=dict)
     walked: list[int] = field(default_factory=list)
     can_refresh: bool = True
 
@@ -53,12 +54,14 @@ class IcebergStory:
         if not self.can_refresh:
             raise ValueError("Table UUID does not match")
 
-    def snapshot(self, number: int) -> Any:
+    def snapshot(self, ref: int | str) -> Any:
+        number = self.branches.get(ref, -1) if isinstance(ref, str) else ref
         if number not in self.parents:
             return None
         return SimpleNamespace(
             snapshotId=lambda: number,
             parentId=lambda: self._walk(number),
+            timestampMillis=lambda: list(self.parents).index(number),
             operation=lambda: self.operations[number],
             summary=lambda: self.properties[number],
         )
@@ -71,17 +74,19 @@ class IcebergStory:
         return self.parents[number]
 
 
-def iceberg(story: IcebergStory, again: IcebergStory | None = None) -> IcebergTable:
+def iceberg(story: IcebergStory, name: str = "lake.t", branch: str | None = "main") -> IcebergTable:
     conf = SimpleNamespace(get=lambda _, default: default)
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(applicationId="app"), conf=conf)
-    found = IcebergTable(spark, "lake.t")
-    look(found, story, again)
+    found = IcebergTable(spark, name)
+    look(found, story, branch=branch)
     return found
 
 
-def look(table: IcebergTable, story: IcebergStory, again: IcebergStory | None = None) -> None:
+def look(
+    table: IcebergTable, story: IcebergStory, again: IcebergStory | None = None, branch: str | None = "main"
+) -> None:
     loaded: Any = SimpleNamespace(
-        table=SimpleNamespace(table=lambda: story, branch=lambda: "main"),
+        table=SimpleNamespace(table=lambda: story, branch=lambda: branch),
         reload=lambda: SimpleNamespace(table=SimpleNamespace(table=lambda: again)),
     )
     table.look(loaded)
@@ -141,6 +146,22 @@ def test_a_table_of_iceberg_that_was_made_again_is_noticed(story: IcebergStory) 
     with pytest.raises(UnalignableTableError, match="dropped and made again"):
         table.commits_after(TableSnapshot(10, "one"))
     assert effects(table.commits_after(TableSnapshot(10, "two"))) == {7: ADDS}
+
+
+def test_a_source_that_is_a_branch_of_iceberg_has_its_history(story: IcebergStory) -> None:
+    """It finds a branch that is looked at on main. Iceberg takes a version behind the table's own name only."""
+    story.branches["test"] = 30
+    story.now, main = 30, story.now
+    story.add(8)
+    story.branches["test"], story.now = 8, main
+    table = iceberg(story, "lake.db.t.branch_test", "test")
+    assert (table.newest(), iceberg(story).newest()) == (8, 4)
+    assert effects(table.commits_after(TableSnapshot(10, "one"))) == {7: ADDS, 30: KEEPS, 8: ADDS}
+    assert table.commits_after(TableSnapshot(4, "one")) is None
+    assert table.stream_options(30) == {"stream-from-timestamp": "4"}
+    assert table.read_name == "lake.db.t"
+    assert iceberg(story, "lake.db.t.branch_main").read_name == "lake.db.t"
+    assert iceberg(story, "lake.db.branch_test", None).read_name == "lake.db.branch_test"
 
 
 def test_marks_of_iceberg_are_looked_for_as_far_as_needed() -> None:

@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 
 from headwater.errors import ConfigurationError
+from headwater.events import CreateBranch
+from headwater.events.scalars import Format
 from headwater.lineage.store import Store, open_store
+from headwater.testing.examples import CONTEXT
 from headwater.versions.aligned import CheckpointError, Cut, TableSnapshot, aligned_query
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, JobStart
 from headwater.versions.aligned.proposals import StoreAgreement
 from headwater.versions.aligned.runs import report_run
 from headwater.versions.aligned.starts import contained_cut, start_positions
+from tests.kit.lineage.all_stories import named
+from tests.kit.lineage.scripted_producer import dataset
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.lineage.stories import StoryProducer
 from tests.kit.versions.two_jobs import ALL, two_jobs
@@ -43,25 +48,65 @@ class _Looker:
 def test_snapshots_that_dont_belong_together_become_the_newest_that_do(store: Store) -> None:
     """It finds a cut of two tables of which one has got farther: b@12 is made from a@21, and c@15 from a@20."""
     agreement = StoreAgreement(store)
-    assert agreement.agreed({"lake.db.b": 12, "lake.db.c": 15}) == {"lake.db.b": 11, "lake.db.c": 15}
-    assert agreement.agreed({"lake.db.b": 11, "lake.db.c": 15}) == {"lake.db.b": 11, "lake.db.c": 15}
+    assert agreement.agreed({"lake.db.b": 12, "lake.db.c": 15}, {}) == {"lake.db.b": 11, "lake.db.c": 15}
+    assert agreement.agreed({"lake.db.b": 11, "lake.db.c": 15}, {}) == {"lake.db.b": 11, "lake.db.c": 15}
     unknown = {"lake.db.b": 12, "lake.nobody.knows": 3}
-    assert agreement.agreed(unknown) == unknown
+    assert agreement.agreed(unknown, {}) == unknown
 
 
 def test_a_snapshot_that_the_store_hasnt_heard_of_is_no_error(store: Store) -> None:
     """It finds a job that dies because a commit gets into the store later than the job has seen it. A table that known
     jobs write waits for that; one that is only read begins with any snapshot, as nobody will report who wrote it."""
     agreement = StoreAgreement(store)
-    assert agreement.agreed({"lake.db.b": 13, "lake.db.c": 15}) == {"lake.db.b": 11, "lake.db.c": 15}
+    assert agreement.agreed({"lake.db.b": 13, "lake.db.c": 15}, {}) == {"lake.db.b": 11, "lake.db.c": 15}
     story = StoryProducer(9)
     story.commit("e@1", reads=["read1@5"], replaced=ALL)
     story.commit("f@1", reads=["read2@7"], replaced=ALL)
     with store.engine.begin() as connection:
         put(connection, story)
     unseen = {"lake.db.read1": 6, "lake.db.read2": 8}
-    assert agreement.agreed(unseen) == unseen
-    assert agreement.agreed({"lake.db.read1": 6, "lake.db.e": 1}) == {"lake.db.read1": 5, "lake.db.e": 1}
+    assert agreement.agreed(unseen, {}) == unseen
+    assert agreement.agreed({"lake.db.read1": 6, "lake.db.e": 1}, {}) == {"lake.db.read1": 5, "lake.db.e": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "table_format"), [("lake.db.x.branch_test", Format.ICEBERG), ("lake.db.`x$branch_test`", Format.PAIMON)]
+)
+def test_a_source_that_is_a_branch_goes_with_what_belongs_to_it(store: Store, name: str, table_format: Format) -> None:
+    """It finds a branch that is taken for a table which the store doesn't know, or for main. A snapshot that only main
+    has is a version of the branch, until something is written to that."""
+    story = StoryProducer(9)
+    story.format = table_format
+    for number in (1, 2):
+        story.commit(f"s@{number}", parent=number - 1 or None)
+    story.commit("x@1", reads=["s@1"], parent=None, replaced=ALL)
+    story.commit("y@1", reads=["s@1"], parent=None, replaced=ALL)
+    made = {"context": CONTEXT, "identifier": named("x"), "dataset": dataset("x"), "generation": "1"}
+    story.emit(story.minute + 0.5, CreateBranch, **made, branch="test", snapshot=1)
+    with store.engine.begin() as connection:
+        put(connection, story)
+    agreement = StoreAgreement(store)
+    assert agreement.agreed({name: 1, "lake.db.y": 1}, {name: 1}) == {name: 1, "lake.db.y": 1}
+    story.commit("x[test]@2", reads=["s@2"], parent=1, replaced=ALL)
+    story.commit("x@3" if table_format is Format.ICEBERG else "x@2", reads=["s@1"], parent=1, replaced=ALL)
+    with store.engine.begin() as connection:
+        put(connection, story)
+    assert agreement.agreed({name: 2, "lake.db.y": 1}, {name: 2}) == {name: 1, "lake.db.y": 1}
+    story.commit("y@2", reads=["s@2"], parent=1, replaced=ALL)
+    with store.engine.begin() as connection:
+        put(connection, story)
+    assert agreement.agreed({name: 2, "lake.db.y": 2}, {name: 2}) == {name: 2, "lake.db.y": 2}
+    assert agreement.agreed({name: 1, "lake.db.y": 2}, {name: 2}) == {name: 2, "lake.db.y": 2}
+
+
+def test_where_a_branch_is_begun_is_told_of_its_table(store: Store) -> None:
+    """It finds a start at a table of the branch's name, which is none."""
+    cut = Cut({"lake.db.a.branch_test": TableSnapshot(20, "1"), "lake.db.`a$branch_main`": TableSnapshot(21, "1")})
+    found = start_positions(store, cut)
+    assert {(each.table and each.table.table, each.branch, each.main, each.snapshot) for each in found} == {
+        ("a", "test", False, 20),
+        ("a", None, True, 21),
+    }
 
 
 def test_a_job_begins_after_what_a_table_contains(store: Store) -> None:

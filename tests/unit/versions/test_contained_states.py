@@ -303,3 +303,40 @@ def test_a_number_that_came_again_as_a_compaction_is_the_version_before(
     versions = [each.table for _, rows in answer.rows[0].contained for each in rows]
     assert {each.label for each in versions} == {"lake.db.a@1", "lake.db.a@2"}
     assert all(each.made_at for each in versions)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_first_instant_of_a_table_of_hudi_is_made_on_none(connection: Connection, is_first: bool) -> None:
+    """It finds tables of Hudi that nothing ever is known of, as their first number is a time and not 1."""
+    story = StoryProducer()
+    story.format = Format.HUDI
+    story.commit("x@20261127084009881", parent=None)
+    if not is_first:
+        story.commit("b@20261127084010001", reads=["x@20261127084009881"], parent=None)
+    for name in "bc":
+        story.commit(f"{name}@20261127084018758", reads=["x@20261127084009881"], parent=None)
+    store(connection, story)
+    found = check(connection, ["b", "c"])
+    assert found.is_consistent is (True if is_first else None)
+    assert [each.detail for each in found.limits] == ([] if is_first else ["its parent is unknown"])
+
+
+def test_what_a_stream_of_hudi_lacks_that_does_not_show_where_it_began(connection: Connection) -> None:
+    """It finds advice that doesn't help: a stream that is begun anew with the same option doesn't show it again."""
+    story = StoryProducer()
+    story.format = Format.HUDI
+    story.commit("x@20261127084009881", parent=None)
+    where = story.where({"table": "x", "branch": None}) | {
+        "snapshot": 20261127084009881,
+        "version": "20261127084010001",
+    }
+    first = Input(**where, mode=ReadMode.CHANGES, since=RangeStart(snapshot=-1))
+    later = Input(**where, mode=ReadMode.CHANGES, since=RangeStart(version="20261126000000000"))
+    story.commit("b@20261127084018758", also=[first], parent=None)
+    story.commit("c@20261127084018758", also=[first], parent=None)
+    story.commit("d@20261127084018758", also=[later], parent=None)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is True
+    found = check(connection, ["b", "d"])
+    assert found.is_consistent is None
+    assert any("hoodie.datasource.streaming.startOffset" in each.detail for each in found.limits)

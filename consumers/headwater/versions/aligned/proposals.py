@@ -6,6 +6,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from sqlalchemy import Connection
+
 from headwater.errors import ConfigurationError
 from headwater.lineage.questions.names import find_known
 from headwater.lineage.store import Store, translate_errors
@@ -19,6 +21,8 @@ from headwater.versions.aligned.formats.protocol import (
 from headwater.versions.alignment import NoAlignmentError
 from headwater.versions.cuts import Cut, TableSnapshot
 from headwater.versions.questions import check, find_alignment
+from headwater.versions.table_parts import split_branch
+from headwater.versions.version_question import NamedVersion
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -36,7 +40,7 @@ class CutProposer:
         """Return the newest cut of the tables as they are; None if they don't have one that belongs together."""
         tables = self._look()
         newest = {name: found for name, table in tables.items() if (found := table.newest()) is not None}
-        agreed = self._agreement.agreed(newest) if len(newest) == len(tables) else None
+        agreed = self._agreement.agreed(newest, newest) if len(newest) == len(tables) else None
         return None if agreed is None else _cut(tables, agreed)
 
     def after(self, before: Cut) -> Cut | None:
@@ -46,7 +50,8 @@ class CutProposer:
         steps = {table: _step(before[table].snapshot, line, self._most) for table, line in lines.items()}
         if all(steps[table] == before[table].snapshot for table in self._tables):
             return None
-        agreed = self._agreement.agreed(steps)
+        newest = {name: found for name, table in tables.items() if (found := table.newest()) is not None}
+        agreed = self._agreement.agreed(steps, newest)
         if agreed is None or agreed == {table: before[table].snapshot for table in self._tables}:
             return None
         for table in self._tables:  # a cut never goes back
@@ -101,8 +106,9 @@ class StoreAgreement:
             self._reported = why
             _LOG.warning("there is no next data version yet: %s", why)
 
-    def agreed(self, snapshots: Mapping[str, int]) -> dict[str, int] | None:
+    def agreed(self, snapshots: Mapping[str, int], newest: Mapping[str, int]) -> dict[str, int] | None:
         """Return these snapshots if they belong together, else the newest ones that do; None if there are none yet.
+        A branch that nothing was written to yet has a newest one, too, which the tables say.
 
         A table that the store doesn't know is where lineage begins: it goes with any other. A snapshot that the store
         hasn't heard of yet is waited for, if any job is known to write that table.
@@ -110,11 +116,18 @@ class StoreAgreement:
         if len(snapshots) < 2:
             return dict(snapshots)
         with translate_errors(self._store.target.words), self._store.engine.connect() as connection:
-            known = {table: number for table, number in snapshots.items() if find_known(connection, table)}
-            if len(known) < 2 or check(connection, known, allow_unseen=True).is_consistent:
+            known = {
+                table: named
+                for table, number in snapshots.items()
+                if (named := _named_version(connection, table, number)) is not None
+            }
+            if len(known) < 2 or check(connection, [*known.values()], allow_unseen=True).is_consistent:
                 return dict(snapshots)
+            ends = [
+                each._replace(snapshot=None if each.branch is None else newest[table]) for table, each in known.items()
+            ]
             try:
-                found = find_alignment(connection, list(known))
+                found = find_alignment(connection, ends)
             except (NoAlignmentError, ConfigurationError) as e:  # also of a table of which no version is known yet
                 self.report(str(e))
                 return None
@@ -124,3 +137,9 @@ class StoreAgreement:
             if each.table.snapshot is not None
         }
         return {**snapshots, **aligned} if len(aligned) == len(known) else None
+
+
+def _named_version(connection: Connection, table: str, number: int) -> NamedVersion | None:
+    """Return a snapshot of a table as the store names it; None if it doesn't know the table."""
+    name, branch = split_branch(connection, table)
+    return None if find_known(connection, name) is None else NamedVersion(name, number, branch)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from headwater.errors import ConfigurationError
 from headwater.events.jobs import StartPosition, StartReason
 from headwater.events.names import DatasetId, TableName
-from headwater.lineage.questions.names import find, find_known
+from headwater.lineage.questions.names import find, find_known, parts_of
 from headwater.lineage.store import Store, translate_errors
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.cuts import Cut, TableSnapshot
 from headwater.versions.questions import contained
+from headwater.versions.table_parts import split_branch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +37,7 @@ def contained_cut(looker: TableLooker, store: Store, start: str, tables: Mapping
     """Return which snapshots of these tables are in another table at a snapshot: `lake.db.b@11`."""
     with translate_errors(store.target.words), store.engine.connect() as connection:
         answer = contained(connection, start)
-        datasets = {table: find(connection, table).dataset for table in tables.values()}
+        datasets = {table: find(connection, split_branch(connection, table)[0]).dataset for table in tables.values()}
     labels = {each.label for each in datasets.values()}
     doubts = [each for each in answer.limits if each.about.partition("@")[0] not in labels]
     if doubts:  # those about a source itself are about what it was made from
@@ -70,13 +71,16 @@ def start_positions(store: Store, cut: Cut) -> tuple[StartPosition, ...]:
 
 
 def _position(connection: Connection, table: str, each: TableSnapshot) -> StartPosition:
-    catalog, database, name = _parts(table)
-    known = find_known(connection, table)
+    stored, branch = split_branch(connection, table)
+    catalog, database, name = _parts(stored)
+    known = find_known(connection, stored)
     dataset = None if known is None else DatasetId(namespace=known.namespace, name=known.name)
     return StartPosition(
         dataset=dataset,
         table=TableName(catalog=catalog, database=database, table=name),
         generation=each.generation,
+        branch=branch,
+        main=branch is None,
         snapshot=each.snapshot,
         reason=StartReason.ALIGNED,
     )
@@ -84,6 +88,5 @@ def _position(connection: Connection, table: str, each: TableSnapshot) -> StartP
 
 def _parts(table: str) -> tuple[str, str, str]:
     """Return a table's catalog, database and name; the catalog is Spark's own where none is named."""
-    rest, _, name = table.rpartition(".")
-    catalog, dot, database = rest.partition(".")
-    return (catalog, database, name) if dot else ("spark_catalog", rest, name)
+    *rest, name = parts_of(table)
+    return (rest[0], ".".join(rest[1:]), name) if len(rest) > 1 else ("spark_catalog", ".".join(rest), name)

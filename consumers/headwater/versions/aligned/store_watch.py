@@ -22,6 +22,7 @@ from headwater.lineage.rows.values import hash_key
 from headwater.lineage.sql.alignment_tables import ALIGNMENT_GROUPS
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.store import Store, translate_errors
+from headwater.versions.table_parts import split_branch
 
 _LOG: Final = logging.getLogger(__name__)
 _SECONDS: Final = 0.25
@@ -100,4 +101,5 @@ _QUESTION: Final = _question()
 
 
 def _datasets(connection: Connection, tables: Collection[str]) -> list[bytes]:
-    return [found.key for table in tables if (found := find_known(connection, table)) is not None]
+    names = [split_branch(connection, table)[0] for table in tables]
+    return [found.key for each in names if (found := find_known(connection, each)) is not None]

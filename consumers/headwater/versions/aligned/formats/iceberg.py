@@ -15,6 +15,7 @@ from headwater.versions.aligned.formats.protocol import (
     is_earlier,
 )
 from headwater.versions.cuts import TableSnapshot
+from headwater.versions.table_parts import MAIN, part_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _EFFECTS: Final = {"append": CommitEffect.ADDS, "replace": CommitEffect.KEEPS}
 _PROPERTY: Final = "headwater.barrier"
-_MAIN: Final = "main"
 _EXPIRED: Final = (
     "{table} has no snapshot {snapshot} any more: it has expired. Let snapshots live as long as the slowest job of the "
     "group may lag behind, or start the job anew, with another checkpoint"
@@ -45,7 +45,9 @@ class IcebergTable(AlignableTable):
     def look(self, loaded: CatalogTable) -> None:
         """Catalogs cache tables, and others commit to them. One that was made again can't be refreshed."""
         table, branch = loaded.table.table(), loaded.table.branch()
-        self._branch = None if branch in (None, _MAIN) else str(branch)
+        part = None if branch is None else part_of(self.name)
+        self.read_name = self.name if part is None else part.table  # Iceberg takes either a branch or a version
+        self._branch = None if branch in (None, MAIN) else str(branch)
         try:
             table.refresh()
         except Exception:  # noqa: BLE001 - each catalog has its own; loading it again says what is wrong
@@ -60,8 +62,12 @@ class IcebergTable(AlignableTable):
         return self._generation
 
     def newest(self) -> int | None:
-        found = self._table.currentSnapshot()
+        found = self._head()
         return None if found is None else int(found.snapshotId())
+
+    def _head(self) -> Any:
+        """Return the newest snapshot of the branch that the table's name means."""
+        return self._table.currentSnapshot() if self._branch is None else self._table.snapshot(self._branch)
 
     def _commits_after(self, at: TableSnapshot) -> list[SourceCommit] | None:
         """Walk back to what is known; the rest follows it as before, because a snapshot's parent never changes."""
@@ -94,7 +100,7 @@ class IcebergTable(AlignableTable):
     ) -> DataFrame:
         self.check_generation(until)
         reader = self.spark.read.format("iceberg").option("start-snapshot-id", after.snapshot)
-        return reader.option("end-snapshot-id", until.snapshot).load(self.name)
+        return reader.option("end-snapshot-id", until.snapshot).load(self.read_name)
 
     def stream_options(self, after: int) -> dict[str, str]:
         """Iceberg's streams begin at a time, so a snapshot that has the time of the one before it can't be told."""
@@ -183,9 +189,9 @@ class IcebergTable(AlignableTable):
         yield from self._ancestors(at)  # a branch that isn't there yet begins at main
 
     def _ancestors(self, of: Any = None) -> Iterator[Any]:
-        """Yield a snapshot, the current one unless another is given, and those that it was made from, as far as they
+        """Yield a snapshot, the newest one unless another is given, and those that it was made from, as far as they
         haven't expired."""
-        at = self._table.currentSnapshot() if of is None else of
+        at = self._head() if of is None else of
         while at is not None:
             yield at
             parent = at.parentId()

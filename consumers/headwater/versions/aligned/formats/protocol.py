@@ -63,6 +63,8 @@ class AlignableTable(ABC):
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark: Final = spark
         self.name: Final = name
+        self.read_name = name
+        """The name that a version stands behind where the table is read."""
 
     @abstractmethod
     def look(self, loaded: CatalogTable) -> None:
@@ -126,7 +128,7 @@ class AlignableTable(ABC):
     def state(self, at: TableSnapshot) -> DataFrame:
         """Return all rows at a snapshot."""
         self.check_generation(at)
-        return self.spark.sql(f"SELECT * FROM {self.name} VERSION AS OF {at.snapshot}")  # noqa: S608 - the user's own
+        return self.spark.sql(f"SELECT * FROM {self.read_name} VERSION AS OF {at.snapshot}")  # noqa: S608 - the user's own
 
     def check_generation(self, at: TableSnapshot) -> None:
         """Raise an error if a snapshot is of a table that was dropped since."""

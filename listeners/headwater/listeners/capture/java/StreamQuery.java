@@ -22,7 +22,7 @@ abstract class StreamQuery {
     /** The text of its shape, and who knows its attributes: written with the first batch. For the thread that reads. */
     String text;
     PlanWriter shape;
-    /** What each stream gave to the batch that is being written: the leaf, and two offsets as JSON. For the thread that reads. */
+    /** What each stream gave to the batch that is being written: the leaf, two offsets as JSON, the reader or null. For the thread that reads. */
     final List took = new ArrayList();
 
     StreamQuery(String id, String run, String name) {

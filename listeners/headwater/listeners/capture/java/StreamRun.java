@@ -64,7 +64,7 @@ final class StreamRun extends StreamQuery {
             if (range == null && (ends == null || batch > 0 && starts == null)) return null;  // not: it gave nothing, or all
             String end = ends == null ? json(range == null ? null : range[1]) : json(ends.offsets().apply(i));
             String start = starts == null ? json(range == null ? null : range[0]) : json(starts.offsets().apply(i));
-            took.add(new Object[] {leaves.get(i), start, end});
+            took.add(new Object[] {leaves.get(i), start, end, i < running.size() ? running.get(i) : null});
             json.open().entry("node", (Number) known.numberOf((LogicalPlan) leaves.get(i))).entry("start", start).entry("end", end);
             FilePaths.writeOfBatch((LogicalPlan) leaves.get(i), i < running.size() ? running.get(i) : null, ofBatch, json);
             json.close();

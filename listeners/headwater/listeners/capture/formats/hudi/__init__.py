@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from headwater.events import AlterTable, Format
 from headwater.events.identity.catalogs import session_catalog
-from headwater.events.jobs import SourceSchema, StartReason
+from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.hudi import streams
 from headwater.listeners.capture.formats.hudi.commands import COMMANDS
@@ -16,7 +16,6 @@ from headwater.listeners.capture.formats.hudi.ddl import schema_changes
 from headwater.listeners.capture.formats.hudi.read_versions import versions_of
 from headwater.listeners.capture.formats.hudi.sinks import sink_of
 from headwater.listeners.capture.formats.hudi.table_refs import HUDI_COLUMNS, PROVIDER, find_table_ref, place_path
-from headwater.listeners.capture.formats.hudi.timelines import timeline
 from headwater.listeners.capture.formats.hudi.write_results import outside_commit, write_result
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
@@ -71,12 +70,10 @@ class HudiFormat:
     def versions_of_batch(
         self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
     ) -> tuple[ReadVersion, ...]:
-        line = timeline(facts, source.hints["path"]) or ()
-        found = None if offsets.end is None else streams.range_of(offsets.start, offsets.end, line)
-        return () if found is None else (found,)
+        return streams.versions_of(source.hints["path"], node, offsets, facts)
 
     def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
-        return StreamStart(reason=StartReason.EARLIEST)
+        return streams.start_of(node)
 
     def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
         return write_result(target, statement)

@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.HoodieCatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.execution.datasources.DataSource;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand;
@@ -70,17 +71,28 @@ final class HudiTargets {
             json.entry("covered", covered).entry("target", path(sink));
             if (!covered) found.add(path(sink));
         }
+        json.key("begins").openList();
         for (int i = 0; i < stream.took.size(); i++) {
-            Object leaf = ((Object[]) stream.took.get(i))[0];
-            if (leaf instanceof StreamingRelation) source(((StreamingRelation) leaf).dataSource(), found);
+            Object[] took = (Object[]) stream.took.get(i);
+            String path = took[0] instanceof StreamingRelation ? source(((StreamingRelation) took[0]).dataSource()) : null;
+            if (path == null) continue;
+            found.add(path);
+            if (took[1] == null && took[3] != null) begin(path, took[3], json);
         }
+        json.closeList();
     }
 
-    private static void source(DataSource source, Set found) {
-        if (!source.className().toLowerCase().contains("hudi")) return;
+    private static String source(DataSource source) {
+        if (!source.className().toLowerCase().contains("hudi")) return null;
         CatalogTable table = (CatalogTable) ScalaOptions.get(source.catalogTable());
         Object path = table == null ? ScalaOptions.get(source.options().get("path")) : table.location();
-        if (path != null) found.add(path.toString());
+        return path == null ? null : path.toString();
+    }
+
+    /** `[path, offset]`: behind which a query's first batch read. Hudi keeps it in the checkpoint, whatever the options say when it begins again. */
+    private static void begin(String path, Object reader, Json json) throws Exception {
+        Object offset = LazyFields.optional(reader, "initialOffsets");
+        if (offset != null) json.openList().value(path).value(((Offset) offset).json()).closeList();
     }
 
     static Map options(LogicalPlan plan) {
