@@ -162,6 +162,8 @@ class ContentsReader:
                     commits.append(self._reads[each.write])
         if unknown is not None:
             doubts = self._doubts.of_unknown_writer(unknown)
+        elif read.snapshot is None:
+            doubts = self._doubts.of_read_without_snapshot(read)
         return self._resolver.resolve(write, read, Contents(source, doubts=doubts) if doubts else behind, commits[::-1])
 
     def _unknown_version(self, ref: SnapshotRef | None) -> SnapshotRef | None:

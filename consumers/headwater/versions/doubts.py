@@ -17,8 +17,8 @@ from headwater.versions.model import Doubt
 
 _UNSURE_KINDS: Final = frozenset({"OVERWRITE", "REPLACE", "OTHER", "UNKNOWN"})
 _UNKNOWN_BEGINNING: Final = (
-    "it is unknown where the changes began that it was made from: begin the stream anew{options}, with a new checkpoint "
-    "and a table that it overwrites"
+    "it is unknown where the changes began that it was made from: begin the stream anew{options}, with a new "
+    "checkpoint and a table that it overwrites"
 )
 _FIRST_OPTIONS: Final = {
     Format.HUDI.value: " without hoodie.datasource.streaming.startOffset and "
@@ -42,6 +42,15 @@ class DoubtFinder:
             return frozenset()
         dataset = self._walk.identities.one(ref.dataset, ref.generation)
         return frozenset({Doubt(dataset, LimitReason.UNKNOWN_WRITER, ref.snapshot, "its writer is unknown")})
+
+    def of_read_without_snapshot(self, read: SnapshotRead) -> frozenset[Doubt]:
+        """Return a doubt about what was made from a table without snapshots, or a topic, that some job is known to
+        write: by which commits its rows came isn't known."""
+        if read.dataset is None or not self._histories.is_written(read.dataset):
+            return frozenset()
+        dataset = self._walk.identities.one(read.dataset, read.generation)
+        detail = "it was read without a snapshot, and jobs write it: which of their commits were read isn't known"
+        return frozenset({Doubt(dataset, LimitReason.UNKNOWN_SNAPSHOT, None, detail)})
 
     def of_missing_beginning(self, write: SnapshotWrite) -> frozenset[Doubt]:
         if not is_parent_unknown(self._walk.connection, self._walk.identities, write):

@@ -7,9 +7,11 @@ came from, the sets of its rows that were copied together are the same.
 
 What a history has: appends, overwrites, merges, several reads of one table, chains that begin late, two jobs in one
 table, compactions, rewritten manifests, rollbacks with snapshot numbers that come again (Paimon) and without (Iceberg),
-commits that are held back and then published, or never, and tables that are dropped and made again. Events can be lost,
-but not those of a rollback, and not the only one that says from which tables another one is made, or that a table was
-made again: what nobody ever reported can't be known. A merge replaces all rows that came from one state, or none.
+commits that are held back and then published, or never, tables that are dropped and made again, branches of Paimon that
+are read and become main, and topics of Kafka that are read by positions. With gaps, topics are written from tables, rows
+come from what Spark doesn't show, lineage is deleted, and events are lost, but not those of a rollback, and not the only
+one that says from which tables another one is made, or that a table was made again: what nobody ever reported can't be
+known. A merge replaces all rows that came from one state, or none.
 """
 
 from __future__ import annotations
@@ -22,12 +24,15 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
-from headwater.events import Event
+from headwater.events import BranchMerged, CreateBranch, Event
+from headwater.events.administration import LineageDeleted, LineageScope
 from headwater.events.jobs import CommitKind, Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.names import JobName, TableName
 from headwater.events.scalars import Format
+from headwater.lineage.maintenance.deletion import delete_job, expire_before
+from headwater.testing.examples import CONTEXT
 from headwater.versions import NoAlignmentError, align, check
-from tests.kit.lineage.scripted_producer import ScriptedProducer, dataset, store
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, store
 
 Rows: TypeAlias = frozenset[int]
 Path: TypeAlias = tuple[tuple[str, str], ...]
@@ -91,6 +96,12 @@ class Table:
     """Versions that aren't of main, with what each was made on."""
     chains: dict[tuple[str, int], Chain] = field(default_factory=dict)
     """By source and job."""
+    branch: str | None = None
+    """A branch of Paimon's, beside main."""
+    side: list[Version] = field(default_factory=list)
+    """Its versions, with those that it was made from."""
+    offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Of a topic the ends of its partitions, by the number of the version."""
 
     @property
     def head(self) -> Version | None:
@@ -104,9 +115,11 @@ class Table:
 
     @property
     def first_number(self) -> int:
-        return 0 if self.format is Format.DELTA else 1
+        return 0 if self.format in {Format.DELTA, Format.KAFKA} else 1
 
     def where(self, number: int) -> dict[str, Any]:
+        if self.format is Format.KAFKA:
+            return {"dataset": dataset(self.name), "format": self.format, "version": self._position(number)}
         return {
             "dataset": dataset(self.name),
             "table": TableName(catalog="lake", database="db", table=self.name),
@@ -115,31 +128,50 @@ class Table:
             "snapshot": number,
         }
 
+    def start(self, number: int) -> RangeStart:
+        """Where changes begin that come after a version."""
+        if self.format is Format.KAFKA:
+            return RangeStart(version=self._position(number))
+        return RangeStart(snapshot=number)
+
+    def _position(self, number: int) -> str:
+        first, second = self.offsets.get(number, (0, 0))
+        return f'{{"0":{first},"1":{second}}}'
+
 
 class History:
     """A random history, and its events."""
 
-    def __init__(self, random: Random, *, loses_events: bool) -> None:
-        self._random = random
-        self._rows = self._minute = self._labels = 0
+    def __init__(self, random: Random, *, has_gaps: bool) -> None:
+        self._random, self._has_gaps = random, has_gaps
+        self._rows = self._minute = self._labels = self._branches = 0
         self._producer = ScriptedProducer(1)
-        forms = [Format.DELTA, Format.PAIMON, Format.ICEBERG]
+        forms = [Format.DELTA, Format.PAIMON, Format.PAIMON, Format.ICEBERG, Format.ICEBERG, Format.KAFKA]
         self.tables: dict[str, Table] = {}
         for name in "abcdef"[: random.randint(3, 6)]:
             before = sorted(self.tables)
             sources = tuple(random.sample(before, min(len(before), random.choice([0, 1, 1, 2]))))
-            self.tables[name] = Table(name, random.choice(forms), sources, random.choice([1, 1, 1, 2]))
+            form = random.choice(forms)
+            sources = () if form is Format.KAFKA and not has_gaps else sources
+            self.tables[name] = Table(name, form, sources, random.choice([1, 1, 1, 2]))
         for _ in range(random.randint(4, 26)):
             self._happen(self.tables[random.choice(sorted(self.tables))])
-        self.lost: list[Event] = self._lose() if loses_events else []
+        self.lost: list[Event] = self._lose() if has_gaps else []
         gone = {id(each) for each in self.lost}
         self.events = [each for each in self._producer.events if id(each) not in gone]
 
     def _happen(self, table: Table) -> None:
         dice = self._random.randrange(40)
-        if dice == 0 and table.line:
+        if table.format is Format.KAFKA:
+            self._produce(table)
+        elif dice == 0 and table.line:
             table.generation += 1
             table.made, table.line, table.held_back, table.chains = 0, [], [], {}
+            table.branch, table.side = None, []
+        elif dice == 11 and self._minute and self._has_gaps:
+            self._delete_lineage(table)
+        elif dice in {7, 8, 9, 10} and table.format is Format.PAIMON and table.line:
+            self._use_branch(table)
         elif dice in {1, 2, 3} and len(table.line) > 1 and table.format is not Format.DELTA:
             self._roll_back(table)
         elif dice in {4, 5, 6} and table.head is not None:
@@ -169,6 +201,7 @@ class History:
         ]
         if table.sources and not inputs:
             return
+        inputs += self._read_unseen(table, copies)
         own = (NO_ROWS if before is None else before.own) | {self._row()}
         parent = table.head
         version = Version(table.next_number(), own, copies)
@@ -191,6 +224,8 @@ class History:
     ) -> Input | None:
         if not source.line:
             return None
+        if source.branch is not None and self._random.random() < 0.2:
+            return self._read_state(source, source.side[-1], copies, branch=source.branch)
         version = source.line[-min(self._random.choice([1, 1, 1, 2]), len(source.line))]
         chain = chains.get((source.name, job))
         if chain is None and self._random.random() < 0.5:
@@ -199,10 +234,22 @@ class History:
             return self._read_state(source, version, copies)
         return self._read_changes(source, job, copies, chains)
 
-    def _read_state(self, source: Table, version: Version, copies: dict[Path, Copy]) -> Input:
+    def _read_state(
+        self, source: Table, version: Version, copies: dict[Path, Copy], branch: str | None = None
+    ) -> Input:
         step = (source.name, f"state{self._label()}")
         copies |= {(step, *path): each for path, each in version.view.items()}
-        return Input(**source.where(version.number), mode=ReadMode.STATE)
+        where = source.where(version.number)
+        return Input(**where, branch=branch, main=branch is None, mode=ReadMode.STATE)
+
+    def _read_unseen(self, table: Table, copies: dict[Path, Copy]) -> list[Input]:
+        """Rows of some table that a commit reads by way of something that Spark doesn't show."""
+        seen = [each for name, each in self.tables.items() if name < table.name and each.line]
+        if not seen or not self._has_gaps or self._random.random() >= 0.04:
+            return []
+        source = self._random.choice(seen)
+        self._read_state(source, self._random.choice(source.line), copies)
+        return [Input(dataset=None, opaque="an RDD")]
 
     def _read_changes(
         self, source: Table, job: int, copies: dict[Path, Copy], chains: dict[tuple[str, int], Chain]
@@ -231,7 +278,7 @@ class History:
                 copies[((source.name, label),) + path[1:]] = copies.pop(path)  # noqa: RUF005
         self._apply(copies, (source.name, label), since, version, is_new=is_new)
         chains[source.name, job] = Chain(label, source.generation, version)
-        return Input(**source.where(version.number), mode=ReadMode.CHANGES, since=RangeStart(snapshot=number))
+        return Input(**source.where(version.number), mode=ReadMode.CHANGES, since=source.start(number))
 
     def _position_of(self, version: Version, source: Table) -> Version | None:
         """The version that the table has now with the number of the one up to which a chain has got."""
@@ -283,6 +330,80 @@ class History:
         parent = None if table.format is Format.PAIMON else newest
         self._emit(table, table.line[-1].number, parent, CommitKind.ROLLBACK, UNKNOWN, [])
 
+    def _produce(self, topic: Table) -> None:
+        """Records of others in a topic, or of a job that writes it from tables: which offsets these have nobody says."""
+        before = topic.head
+        copies = {} if before is None else dict(before.copies)
+        names = [each for each in topic.sources if self.tables[each].line and self._random.random() < 0.8]
+        inputs = [self._read_state(self.tables[each], self.tables[each].line[-1], copies) for each in names]
+        number = len(topic.line)
+        ends = topic.offsets.get(number - 1, (0, 0))
+        grown = (ends[0] + 1, ends[1]) if self._random.random() < 0.5 else (ends[0], ends[1] + 1)
+        topic.offsets[number] = grown
+        topic.line.append(Version(number, (NO_ROWS if before is None else before.own) | {self._row()}, copies))
+        self._minute += 1
+        if inputs:
+            output = Output(dataset=dataset(topic.name), format=topic.format, made_from=tuple(range(len(inputs))))
+            self._tell(topic, output, inputs, 0)
+
+    def _use_branch(self, table: Table) -> None:
+        """Make a branch, write it, or let its snapshots take the place of those that main has had since."""
+        self._minute += 1
+        event = {
+            "context": CONTEXT,
+            "identifier": TableName(catalog="lake", database="db", table=table.name),
+            "dataset": dataset(table.name),
+            "generation": str(table.generation),
+        }
+        if table.branch is None:
+            self._branches += 1
+            table.branch = f"side{self._branches}"
+            table.side = table.line[: self._random.randint(1, len(table.line))]
+            self._producer.emit(
+                self._minute, CreateBranch, **event, branch=table.branch, snapshot=table.side[-1].number
+            )
+        elif self._random.random() < 0.6:
+            self._write_branch(table, table.branch)
+        else:
+            numbers = {"previous_snapshot": table.line[-1].number, "snapshot": table.side[-1].number}
+            self._producer.emit(self._minute, BranchMerged, **event, branch=table.branch, **numbers)
+            table.line, table.side, table.branch = table.side, [], None
+            table.chains = {}
+
+    def _write_branch(self, table: Table, branch: str) -> None:
+        parent = table.side[-1]
+        scope = self._random.choice([NOTHING, ALL])
+        copies = {} if scope is ALL else dict(parent.copies)
+        sources = [self.tables[each] for each in table.sources if self.tables[each].line]
+        inputs = [self._read_state(each, each.line[-1], copies) for each in sources]
+        own = (NO_ROWS if scope is ALL else parent.own) | {self._row()}
+        table.side.append(Version(parent.number + 1, own, copies))
+        output = Output(
+            **table.where(parent.number + 1),
+            branch=branch,
+            main=False,
+            parent=parent.number,
+            commit_kind=CommitKind.APPEND if scope is NOTHING else CommitKind.OVERWRITE,
+            replaced=scope,
+            made_from=tuple(range(len(inputs))),
+        )
+        self._tell(table, output, inputs, 0)
+
+    def _delete_lineage(self, table: Table) -> None:
+        """Delete lineage up to a time: of all, of a table, or of a job."""
+        self._minute += 1
+        before = at(self._random.randint(1, self._minute))
+        job = JobName(name=f"{table.name}.0")
+        draft = self._random.choice(
+            [
+                expire_before(before),
+                LineageDeleted(scope=LineageScope.DATA, dataset=dataset(table.name), before=before),
+                delete_job(LineageScope.ALL, job, before=before),
+            ]
+        )
+        fields = {name: getattr(draft, name) for name in draft.model_fields_set - {"kind"}}
+        self._producer.emit(self._minute, LineageDeleted, **fields)
+
     def _publish(self, table: Table) -> None:
         """Publish a commit that was held back: as it is, if nothing came meanwhile, or else picked."""
         held, parent = table.held_back.pop(0)
@@ -332,6 +453,9 @@ class History:
             replaced=scope,
             made_from=tuple(range(len(inputs))),
         )
+        self._tell(table, output, inputs, job)
+
+    def _tell(self, table: Table, output: Output, inputs: Sequence[Input], job: int) -> None:
         more = {"inputs": tuple(inputs), "outputs": (output,), "job": JobName(name=f"{table.name}.{job}")}
         self._producer.emit(self._minute, Committed, barrier=self._minute, **more)
 
@@ -360,7 +484,7 @@ class History:
 
     @property
     def written(self) -> list[Table]:
-        return [each for each in self.tables.values() if each.line]
+        return [each for each in self.tables.values() if each.line and each.format is not Format.KAFKA]
 
     def choose(self) -> dict[str, Version]:
         """Versions of two or three tables; mostly new ones. None if fewer than two were written."""
@@ -468,16 +592,26 @@ def lines(history: History) -> Iterator[str]:
     """Yield what happened, for a person."""
     gone = {id(each) for each in history.lost}
     for each in sorted([*history.events, *history.lost], key=lambda one: one.time):
-        assert isinstance(each, Committed)
+        if not isinstance(each, Committed):
+            fields = each.model_dump(
+                exclude_defaults=True, include={"branch", "snapshot", "before", "dataset", "of_job"}
+            )
+            yield f"{each.kind} {fields}"
+            continue
         [output] = each.outputs
         name = str(output.table).rpartition(".")[2]
         reads = ", ".join(_text_of(read) for read in each.inputs)
         held = "" if output.main else " held back"
         lost = "lost: " if id(each) in gone else ""
-        where = f"{name}@{output.snapshot} (g{output.generation}, on {output.parent}, {output.format.value})"
+        branch = "" if output.branch is None else f"[{output.branch}]"
+        name = name if output.table is not None else f"topic {output.dataset}"
+        where = f"{name}{branch}@{output.snapshot} (g{output.generation}, on {output.parent}, {output.format.value})"
         yield f"{lost}{where} {output.commit_kind.value} {output.replaced.value}{held} <- {reads} [{each.job}]"
 
 
 def _text_of(read: Input) -> str:
-    since = "" if read.since is None else f"{read.since.snapshot}.."
-    return f"{str(read.table).rpartition('.')[2]}@{since}{read.snapshot}"
+    if read.dataset is None:
+        return str(read.opaque)
+    since = "" if read.since is None else f"{read.since.snapshot or read.since.version}.."
+    branch = "" if read.branch is None else f"[{read.branch}]"
+    return f"{read.dataset.name.rpartition('/')[2]}{branch}@{since}{read.snapshot or read.version}"

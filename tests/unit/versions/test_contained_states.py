@@ -5,14 +5,15 @@ Each story is one that a random history finds too, here with the answer found by
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
-from headwater.events import BranchMerged, CreateBranch
-from headwater.events.jobs import CommitKind, Input, OverwriteScope, RangeStart, ReadMode
+from headwater.events import BranchMerged, Committed, CreateBranch
+from headwater.events.jobs import CommitKind, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.scalars import Format
 from headwater.lineage.questions.answers import LimitReason
 from headwater.testing.examples import CONTEXT
@@ -340,3 +341,29 @@ def test_what_a_stream_of_hudi_lacks_that_does_not_show_where_it_began(connectio
     found = check(connection, ["b", "d"])
     assert found.is_consistent is None
     assert any("hoodie.datasource.streaming.startOffset" in each.detail for each in found.limits)
+
+
+@pytest.mark.parametrize("table_format", [Format.KAFKA, Format.PARQUET])
+@pytest.mark.parametrize("is_written", [True, False])
+def test_what_is_behind_a_table_without_snapshots_is_not_known(
+    connection: Connection, table_format: Format, is_written: bool
+) -> None:
+    """It finds rows of `x@1` that come by way of a topic or files, and are taken for none. What nobody is known to
+    write is where lineage begins."""
+    story = StoryProducer()
+    story.commit("x@1", parent=None)
+    story.commit("x@2")
+    between: dict[str, Any] = story.where({"table": "f", "branch": None}) | {"format": table_format}
+    if is_written:
+        made = Output(**between, made_from=(0,))
+        story.emit(3, Committed, barrier=3, inputs=(story.source("x@1", {}),), outputs=(made,))
+    read = Input(**between, version='{"0":4}' if table_format is Format.KAFKA else None, mode=ReadMode.STATE)
+    story.minute = 3
+    for name in "bd":
+        story.commit(f"{name}@1", also=[read], parent=None, replaced=ALL)
+    story.commit("c@1", reads=["x@2"], parent=None, replaced=ALL)
+    store(connection, story)
+    found = check(connection, ["b", "c"])
+    assert found.is_consistent is (None if is_written else True)
+    assert [each.about for each in found.limits] == (["lake.db.f"] if is_written else [])
+    assert check(connection, ["b", "d"]).is_consistent is (True if table_format is Format.KAFKA else None)

@@ -103,7 +103,12 @@ class IcebergTable(AlignableTable):
         return reader.option("end-snapshot-id", until.snapshot).load(self.read_name)
 
     def stream_options(self, after: int) -> dict[str, str]:
-        """Iceberg's streams begin at a time, so a snapshot that has the time of the one before it can't be told."""
+        """Iceberg's streams begin at a time, so a snapshot that has the time of the one before it can't be told. They
+        look for what is new on main, whatever branch is asked for."""
+        if self._branch is not None:
+            raise UnalignableTableError(
+                f"{self.name} is a branch, and a stream of Iceberg looks for what is new on main: use an aligned query"
+            )
         at = self._table.snapshot(after)
         if at is None:
             raise UnalignableTableError(_EXPIRED.format(table=self.name, snapshot=after))
