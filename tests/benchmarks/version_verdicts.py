@@ -2,7 +2,7 @@
 
 Of each history `check` is asked of two or three tables, and `align` of them. What they say is compared with what the
 rows say that the tables carry (`tests.kit.versions.oracle`). Half of the histories have gaps: lost events, deleted
-lineage, opaque reads. It ends with 1 if there was a yes that the rows contradict, and prints what repeats the first ones.
+lineage, opaque reads. It ends with 1 if there was a yes that the rows contradict, and prints what repeats the first.
 """
 
 from __future__ import annotations

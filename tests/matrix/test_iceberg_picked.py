@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from headwater.consumers.reconcile.events import reconciled_event
+from headwater.consumers.reconcile.files import LocalLogFiles
+from headwater.consumers.reconcile.iceberg import read_log
 from headwater.events import Committed, Event, Gap, Input, Output
 from headwater.events.jobs import CommitKind, OverwriteScope, RangeStart, ReadMode
 from headwater.lineage.client import Lineage
@@ -90,7 +93,7 @@ def picked_of(events: Sequence[Event]) -> tuple[Input, Output]:
 
 
 def is_picked(events: Sequence[Event], truth: Metadata, source: int, *, main: bool, branch: str | None = None) -> None:
-    """What is recorded is what the summary of the newest snapshot says."""
+    """What is recorded is what the summary of the newest snapshot says, and what is read from the table's log later."""
     newest = truth.snapshots[truth.ids[-1]]
     assert newest["summary"]["source-snapshot-id"] == str(source)
     read, made = picked_of(events)
@@ -101,6 +104,13 @@ def is_picked(events: Sequence[Event], truth: Metadata, source: int, *, main: bo
     assert (read.main, read.branch) == (main, branch)
     assert (read.dataset, read.table, read.generation) == (made.dataset, made.table, truth.generation)
     assert not of(Gap, events)
+    assert made.dataset is not None
+    log = read_log(LocalLogFiles(Path(made.dataset.name)))
+    assert log is not None
+    [commit] = [each for each in log.commits if each.snapshot == made.snapshot]
+    again = reconciled_event(made.dataset, log, commit)
+    assert [each.model_copy(update={"table": made.table, "rows": made.rows}) for each in again.outputs] == [made]
+    assert [each.model_copy(update={"table": read.table}) for each in again.inputs] == [read]
 
 
 @pytest.mark.parametrize("way", ["publish_changes('{db}.t', 'w1')", "cherrypick_snapshot('{db}.t', {held})"])

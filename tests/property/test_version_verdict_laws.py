@@ -1,7 +1,8 @@
 """A verdict about versions is yes only if the rows of the tables say so, whatever happened.
 
 It finds what the laws of one source's versions don't: mixtures, rollbacks with numbers that come again, commits that
-are held back, branches, positions, and what isn't known: lost events, deleted lineage, opaque reads. `python -m tests.benchmarks.version_verdicts` plays 100,000 such histories.
+are held back, branches, positions, and what isn't known: lost events, deleted lineage, opaque reads.
+`python -m tests.benchmarks.version_verdicts` plays 100,000 such histories.
 """
 
 from __future__ import annotations

@@ -8,10 +8,12 @@ came from, the sets of its rows that were copied together are the same.
 What a history has: appends, overwrites, merges, several reads of one table, chains that begin late, two jobs in one
 table, compactions, rewritten manifests, rollbacks with snapshot numbers that come again (Paimon) and without (Iceberg),
 commits that are held back and then published, or never, tables that are dropped and made again, branches of Paimon that
-are read and become main, and topics of Kafka that are read by positions. With gaps, topics are written from tables, rows
-come from what Spark doesn't show, lineage is deleted, and events are lost, but not those of a rollback, and not the only
-one that says from which tables another one is made, or that a table was made again: what nobody ever reported can't be
-known. A merge replaces all rows that came from one state, or none.
+are read and become main, and topics of Kafka that are read by positions. A merge replaces all rows that came from one
+state, or none.
+
+With gaps, topics are written from tables, rows come from what Spark doesn't show, lineage is deleted, and events are
+lost, but not those of a rollback, and not the only one that says from which tables another one is made, or that a table
+was made again: what nobody ever reported can't be known.
 """
 
 from __future__ import annotations
@@ -331,7 +333,7 @@ class History:
         self._emit(table, table.line[-1].number, parent, CommitKind.ROLLBACK, UNKNOWN, [])
 
     def _produce(self, topic: Table) -> None:
-        """Records of others in a topic, or of a job that writes it from tables: which offsets these have nobody says."""
+        """Add records of others to a topic, or of a job that reads tables: which offsets these have nobody says."""
         before = topic.head
         copies = {} if before is None else dict(before.copies)
         names = [each for each in topic.sources if self.tables[each].line and self._random.random() < 0.8]

@@ -16,11 +16,12 @@ import pytest
 from pyarrow import parquet
 
 from headwater.consumers.reconcile import delta, hudi, iceberg, paimon
+from headwater.consumers.reconcile.events import reconciled_event
 from headwater.consumers.reconcile.files import LocalLogFiles, open_files
 from headwater.consumers.reconcile.model import LogCommit, TableLog, TableLogError
 from headwater.consumers.reconcile.table_logs import location_in, read_table_log
 from headwater.events import DatasetId
-from headwater.events.jobs import CommitKind, OverwriteScope
+from headwater.events.jobs import CommitKind, OverwriteScope, RangeStart, ReadMode
 from headwater.listeners.capture.formats.delta import commit_kinds as delta_kinds
 from headwater.listeners.capture.formats.delta.commits import DeltaCommit
 
@@ -85,6 +86,42 @@ class TestIceberg:
         )
         found = {number: each.branches for number, each in by_number(iceberg.read_log(LocalLogFiles(tmp_path))).items()}
         assert found == {1: (None, "br"), 2: (None,), 3: ("br",), 4: (), 5: (None,)}
+
+    @pytest.mark.parametrize(
+        ("operation", "replaced"), [("append", OverwriteScope.NOTHING), ("overwrite", OverwriteScope.PART)]
+    )
+    def test_a_commit_that_was_picked_is_made_from_its_source(
+        self, tmp_path: Path, operation: str, replaced: OverwriteScope
+    ) -> None:
+        """It finds a pick that is told as any other commit, whose sources aren't known. A property of the user's may
+        have the same name."""
+        picked, named = snapshot(4, 2, operation), snapshot(5, 4)
+        picked["summary"]["source-snapshot-id"], named["summary"]["source-snapshot-id"] = "3", "99"
+        write(
+            tmp_path / "metadata/v1.metadata.json",
+            metadata(snapshot(1, None), snapshot(2, 1), snapshot(3, 1), picked, named, main=5),
+        )
+        log = iceberg.read_log(LocalLogFiles(tmp_path))
+        assert log is not None
+        found = by_number(log)
+        place = DatasetId(namespace="file://vm", name="/t")
+        event = reconciled_event(place, log, found[4])
+        [read], [made] = event.inputs, event.outputs
+        assert (made.commit_kind, made.replaced, made.made_from, made.parent) == (
+            CommitKind.CHERRY_PICK,
+            replaced,
+            (0,),
+            2,
+        )
+        assert (read.dataset, read.generation, read.snapshot) == (place, UUID(TABLE), 3)
+        assert (read.mode, read.since, read.main, read.branch) == (
+            ReadMode.CHANGES,
+            RangeStart(snapshot=1),
+            False,
+            None,
+        )
+        other = reconciled_event(place, log, found[5])
+        assert (other.inputs, other.outputs[0].commit_kind, other.outputs[0].made_from) == ((), CommitKind.APPEND, None)
 
     def test_what_only_the_newest_file_has_may_be_of_a_commit_that_failed(self, tmp_path: Path) -> None:
         """A catalog alone knows. What its predecessor has was current, and with the catalog's word all of it is."""

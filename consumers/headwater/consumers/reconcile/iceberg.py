@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
 from headwater.consumers.reconcile.files import LogFiles, read_json
-from headwater.consumers.reconcile.model import LogCommit, TableLog, TableLogError
+from headwater.consumers.reconcile.model import LogCommit, PickedCommit, TableLog, TableLogError
 from headwater.events.commit_words import ICEBERG_KINDS
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.scalars import Format
@@ -15,6 +16,7 @@ from headwater.events.scalars import Format
 _HADOOP: Final = re.compile(r"v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _CATALOG: Final = re.compile(r"(\d+)-[0-9a-fA-F-]+(?:\.gz)?\.metadata\.json")
 _MAIN: Final = "main"
+_PICKED: Final = "source-snapshot-id"
 _KEEPS_ALL: Final = frozenset({CommitKind.APPEND, CommitKind.REPLACE})
 """Of these kinds no row is replaced. A delete or an overwrite may be of a part or of all."""
 
@@ -65,7 +67,8 @@ def _log_of(metadata: dict[str, Any], confirmed: set[int] | None = None) -> Tabl
             if branch not in line:
                 line.append(branch)
             head = parents[head]
-    commits = [_commit(each, tuple(branches.get(each["snapshot-id"], ())), confirmed) for each in snapshots]
+    known = {each: PickedCommit(each, parents[each], tuple(branches.get(each, ()))) for each in parents}
+    commits = [_commit(each, known, confirmed) for each in snapshots]
     return TableLog(Format.ICEBERG, UUID(metadata["table-uuid"]), tuple(commits))
 
 
@@ -78,21 +81,26 @@ def _heads(metadata: dict[str, Any]) -> dict[str, int]:
     return found
 
 
-def _commit(snapshot: dict[str, Any], branches: tuple[str | None, ...], confirmed: set[int] | None) -> LogCommit:
+def _commit(snapshot: dict[str, Any], known: Mapping[int, PickedCommit], confirmed: set[int] | None) -> LogCommit:
     summary = snapshot.get("summary") or {}
     kind = ICEBERG_KINDS.get(summary.get("operation", ""), CommitKind.OTHER)
+    replaced = OverwriteScope.NOTHING if kind in _KEEPS_ALL else OverwriteScope.UNKNOWN
     number = snapshot["snapshot-id"]
+    picked = known.get(_count(summary, _PICKED) or 0)  # a user's property may have this name, too
+    if picked is not None:  # of overwrites Iceberg only picks those of partitions
+        kind, replaced = CommitKind.CHERRY_PICK, OverwriteScope.PART if replaced is OverwriteScope.UNKNOWN else replaced
     return LogCommit(
         snapshot=number,
         time=snapshot["timestamp-ms"] * 1_000,
         kind=kind,
-        replaced=OverwriteScope.NOTHING if kind in _KEEPS_ALL else OverwriteScope.UNKNOWN,
+        replaced=replaced,
         parent=snapshot.get("parent-snapshot-id"),
         schema_id=snapshot.get("schema-id"),
-        branches=branches,
+        branches=known[number].branches,
         rows=_count(summary, "added-records"),
         bytes=_count(summary, "added-files-size"),
         is_confirmed=confirmed is None or number in confirmed,
+        picked=picked,
     )
 
 

@@ -19,6 +19,15 @@ class TableLogError(TerminalError):
 
 
 @dataclass(frozen=True)
+class PickedCommit:
+    """A commit of the same table whose changes another one applied again."""
+
+    snapshot: int
+    parent: int | None
+    branches: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
 class LogCommit:
     """A commit that stands in a table's log."""
 
@@ -36,6 +45,8 @@ class LogCommit:
     bytes: int | None = None
     is_confirmed: bool = True
     """False where what was read may be an attempt that failed: its metadata is there, and nothing follows it yet."""
+    picked: PickedCommit | None = None
+    """What it was made from, if the log says that it only picked another commit."""
 
 
 @dataclass(frozen=True)
