@@ -70,6 +70,7 @@ class TopicProducer:
 
     def close(self) -> None:
         self._producer.flush(1)
+        del self._producer  # what it still has to deliver leads back here: it would live on until that is noticed
 
     def _is_taken(self, key: str, value: bytes) -> bool:
         """Whether there was room for the message."""

@@ -91,7 +91,8 @@ def source(client: Client) -> KafkaSource:
     made.close()
     opened: Any = made
     opened._client = client
-    opened._identity.is_another = lambda: False  # else it asks a broker, where there is none, for as long as it asks
+    # Its own would ask a broker, where there is none, for as long as it asks.
+    opened._identity = SimpleNamespace(id="", poll=lambda: None, is_another=lambda: False)
 
     def begin() -> None:
         client.subscribe()

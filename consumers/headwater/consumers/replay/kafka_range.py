@@ -113,6 +113,7 @@ class KafkaRange:
 
     def close(self) -> None:
         self._client.close()
+        self._identity.close()
 
     def _records(self, messages: Sequence[Message]) -> Iterable[BusRecord]:
         for message in messages:

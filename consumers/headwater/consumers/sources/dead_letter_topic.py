@@ -87,6 +87,7 @@ class DeadLetterTopic:
     def close(self) -> None:
         self._client.purge()
         self._client.flush(1)
+        del self._client, self._admin  # their callbacks lead back here: both would live on until that is noticed
 
     def _send(self, letters: Sequence[DeadLetter], *, with_value: bool = True) -> list[tuple[DeadLetter, KafkaError]]:
         """Return the letters that weren't acknowledged, with the reason."""

@@ -64,7 +64,7 @@ class KafkaGroup:
         """
         with self._client() as client:
             cluster, places = self._places(client)
-            topic = TopicIdentity(self._settings_without_group(), self._topic).fetch_id() if places else ""
+            topic = self._topic_id() if places else ""
             new: list[TopicPartition] = []
             for each in self._committed(client, places):
                 at = offsets.get(BusPartition(cluster, topic, each.partition))
@@ -75,6 +75,10 @@ class KafkaGroup:
                     new.append(TopicPartition(self._topic, each.partition, at))
             if new:
                 self._commit(client, new, places)
+
+    def _topic_id(self) -> str:
+        with closing(TopicIdentity(self._settings_without_group(), self._topic)) as identity:
+            return identity.fetch_id()
 
     def _commit(self, client: Consumer, new: list[TopicPartition], places: list[TopicPartition]) -> None:
         """Kafka takes no offsets from outside while a group has members. If those have begun in this topic, nothing is

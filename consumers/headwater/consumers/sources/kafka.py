@@ -234,6 +234,7 @@ class KafkaSource:
             self._client.close()
         except (KafkaException, RuntimeError, HeadwaterError) as e:  # what its callbacks raise, too
             _LOG.debug("%s: leaving the group: %s", self._name, e)
+        self._identity.close()
 
     def _begin(self) -> None:
         """Subscribe, after asking for the topic's id."""

@@ -45,6 +45,12 @@ class TopicIdentity:
         """Serve the client's callbacks."""
         self._admin.poll(0)
 
+    def close(self) -> None:
+        """Let go of the client, which would connect again and again for as long as it lives. Only once nothing is
+        asked any more: librdkafka aborts the process if an answer comes while a client is destroyed."""
+        if hasattr(self, "_admin"):
+            del self._admin
+
     def fetch_id(self) -> str:
         """Return the id of the topic that has the name now, as Kafka's own tools print it."""
         asked = self._admin.describe_topics(TopicCollection([self._name]), request_timeout=_ASK_SECONDS)

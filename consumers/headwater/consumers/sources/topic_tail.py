@@ -40,7 +40,8 @@ def _read(client: Consumer, settings: Mapping[str, Any], topic: str, most: int) 
     about = found.topics.get(topic)
     if about is None or about.error is not None:
         raise TerminalError(f"there is no topic {topic}: name the one that drivers write to, kafka://HOST:PORT/TOPIC")
-    identity = TopicIdentity({**settings, "logger": LibrdkafkaLogger()}, topic).fetch_id()
+    with closing(TopicIdentity({**settings, "logger": LibrdkafkaLogger()}, topic)) as asked:
+        identity = asked.fetch_id()
     places = [TopicPartition(topic, number) for number in sorted(about.partitions)]
     limits = {each.partition: client.get_watermark_offsets(each, timeout=_ASK_SECONDS) for each in places}
     ends = {number: int(high) for number, (low, high) in limits.items() if high > low}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Final
 
 from headwater.errors import HeadwaterError
@@ -40,7 +41,13 @@ def check_kafka(config: KafkaConfig, context: ListenerContext) -> Iterator[Check
     if not reached:
         return
     errors = ErrorTracker(context.report_problem, config.without_secrets)
-    cluster = KafkaCluster(config, errors)
+    with closing(KafkaCluster(config, errors)) as cluster:
+        yield from _check_answers(config, cluster, errors, context)
+
+
+def _check_answers(
+    config: KafkaConfig, cluster: KafkaCluster, errors: ErrorTracker, context: ListenerContext
+) -> Iterator[CheckResult]:
     try:
         answer_time = cluster.id(time.monotonic() + _TIMEOUT_SECONDS)
     except HeadwaterError as e:

@@ -59,6 +59,10 @@ class KafkaCluster:
         """Nobody waits for an answer any more. From any thread."""
         self._is_cancelled = True
 
+    def close(self) -> None:
+        """Let go of the client, which would connect again and again for as long as it lives."""
+        del self._client  # the callbacks in it lead back here: it would live on until that is noticed
+
     def topic(self, deadline: float, pinned: str | None = None) -> KafkaTopic:
         """The topic, made if there is none and that is allowed. A HeadwaterError says why it can't be had: a
         TerminalError where somebody has to see to it."""

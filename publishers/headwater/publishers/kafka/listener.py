@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import Final
 
@@ -48,7 +48,7 @@ class KafkaFactory:
         values = without_wrong_properties(context.configuration, report, shown=context.prefix)
         config = read_usable_config(KafkaConfig, values, report, shown=context.prefix)
         try:
-            KafkaCluster(config, ErrorTracker(context.report_problem, config.without_secrets))
+            KafkaCluster(config, ErrorTracker(context.report_problem, config.without_secrets)).close()
             make_schema_framing(config)
         except ValueError as e:
             raise ConfigurationError(f"{context.prefix}producer: {explain_refusal(str(e))}") from e
@@ -109,6 +109,8 @@ class KafkaListener:
         except HeadwaterError as e:
             _LOG.debug("at the end: %s", e)
         self._drop_sender()
+        if self._topic_request is not None:
+            self._topic_request.cancel()
         if self._cluster is not None:
             self._cluster.cancel()
         return self._acked_position == self._last_position
@@ -145,8 +147,9 @@ class KafkaListener:
         return topic
 
     def _ask(self) -> KafkaTopic:
-        self._cluster = KafkaCluster(self._config, self._errors)
-        return self._cluster.topic(time.monotonic() + _ASK_SECONDS, self._pinned.cluster)
+        with closing(KafkaCluster(self._config, self._errors)) as cluster:
+            self._cluster = cluster
+            return cluster.topic(time.monotonic() + _ASK_SECONDS, self._pinned.cluster)
 
     def _warn_of_settings(self, topic: KafkaTopic) -> None:
         """What is there was made by somebody who may not know what matters here."""
