@@ -23,13 +23,22 @@ FAST = "not slow and not long and not spark and not kafka and not database"
 NEVER_FAST = {"benchmarks", "matrix", "whole"}
 """Folders whose tests all start Spark, or take seconds."""
 _MARKED = re.compile(r"^pytestmark = (?:\[[^\]]*|.*)\b(slow|long|spark|kafka|database)\b", re.MULTILINE)
+_TEST = re.compile(r"^(?P<marks>(?:@.*\n(?:[ \)\]}].*\n)*)*)(?P<what>(?:async )?def test_|class Test)", re.MULTILINE)
+_MARK = re.compile(r"^@pytest\.mark\.(slow|long|spark|kafka|database)\b", re.MULTILINE)
 
 
 def fast_files(root: Path = environment.ROOT / "tests") -> list[Path]:
     """The files that can have fast tests in them. To import all the others only to leave their tests out takes longer
     than a good part of the fast ones."""
     files = (path for path in sorted(root.rglob("test_*.py")) if path.relative_to(root).parts[0] not in NEVER_FAST)
-    return [path for path in files if not _MARKED.search(path.read_text(encoding="utf-8"))]
+    return [path for path in files if may_be_fast(path.read_text(encoding="utf-8"))]
+
+
+def may_be_fast(source: str) -> bool:
+    """Whether neither a module's own mark nor those of each of its functions and classes leave all of its tests out."""
+    if _MARKED.search(source):
+        return False
+    return any(not _MARK.search(found["marks"]) for found in _TEST.finditer(source))
 
 
 def fast_tests(files: Iterable[Path]) -> list[str | Path]:

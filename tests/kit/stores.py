@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 from uuid import uuid4
 
@@ -13,6 +15,7 @@ from sqlalchemy import URL, Engine, create_engine, make_url
 from sqlalchemy.pool import StaticPool
 
 from headwater.lineage.sql import METADATA
+from headwater.lineage.store import Store, open_store
 from headwater.local import Service
 
 DATABASES: Final = [
@@ -65,6 +68,23 @@ def engine_on(name: str, request: pytest.FixtureRequest) -> Generator[Engine]:
         METADATA.create_all(engine)
         yield engine
         engine.dispose()
+
+
+def open_new_store(place: str) -> Store:
+    """A store with nothing in it, in a SQLite file that this names as a path or a URL. It is a copy of one that was
+    created once: to create one takes longer than most tests of what is in it."""
+    file = Path(place.removeprefix("sqlite:///"))
+    if not file.exists():
+        file.write_bytes(_empty_store())
+    return open_store(place)
+
+
+@cache
+def _empty_store() -> bytes:
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "store.db")
+        open_store(str(file)).close()
+        return file.read_bytes()
 
 
 @contextmanager

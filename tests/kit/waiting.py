@@ -23,7 +23,7 @@ def until(holds: Callable[[], T], what: What = "it", seconds: float = PATIENCE, 
     raise AssertionError("attempts have an end")
 
 
-def attempts(what: What, seconds: float = PATIENCE, pause: float = 0.0) -> Iterator[int]:
+def attempts(what: What, seconds: float = PATIENCE, pause: float = 0.01) -> Iterator[int]:
     """Yield the numbers of attempts, for a loop that leaves by itself when it has what it wants. There are two at
     least, for a machine that stood still in the first one."""
     deadline = time.monotonic() + seconds

@@ -54,6 +54,7 @@ def test_other_commands_settings_are_left_alone() -> None:
     assert reported("freeze.index-url='x'", "", "nonsense") == {}
 
 
+@pytest.mark.slow
 def test_each_pip_is_asked_and_what_uv_was_reported_itself_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "PIP_INDEX_URL": INDEX,

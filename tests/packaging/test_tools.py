@@ -41,15 +41,17 @@ def test_check_passes_when_all_steps_do(monkeypatch: pytest.MonkeyPatch, capsys:
 def test_check_imports_the_files_that_can_have_fast_tests_once(tmp_path: Path) -> None:
     assert Path(__file__).resolve() in {path.resolve() for path in check.fast_files()}
     for name, marks in {
-        "quick": "",
+        "quick": "def test_it(): pass",
+        "partly": "@pytest.mark.slow\n@pytest.mark.sample(\n    1\n)\ndef test_it(): pass\n\nclass TestIt: pass",
+        "each": "@pytest.mark.kafka\n@pytest.mark.long\ndef test_it(): pass\n\n@pytest.mark.slow\nclass TestIt: pass",
         "slow": "pytestmark = [pytest.mark.slow]",
         "long": "pytestmark = [\n    pytest.mark.sample(2),\n    pytest.mark.long,\n]",
-        "some": "    pytestmark = slow",
+        "some": "    pytestmark = slow\ndef test_it(): pass",
     }.items():
         (tmp_path / f"test_{name}.py").write_text(f"import pytest\n{marks}\n")
     (tmp_path / "matrix").mkdir()
     (tmp_path / "matrix" / "test_spark.py").touch()
-    assert [path.stem for path in check.fast_files(tmp_path)] == ["test_quick", "test_some"]
+    assert [path.stem for path in check.fast_files(tmp_path)] == ["test_partly", "test_quick", "test_some"]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -38,7 +39,7 @@ UNSTEADY = "def test_unsteady(): assert 1 == 2, 'what it said'\n"
 
 def folder_with(folder: Path, **modules: str) -> Path:
     """Test modules with these plugins of ours, and none of our configuration."""
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  long\n  sample(count)\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  long\n  sample(count)\n")
     for name, content in modules.items():
         (folder / f"{name}.py").write_text(content)
     return folder
@@ -102,16 +103,33 @@ def test_durations_are_those_of_modules_that_exist() -> None:
 
 
 @pytest.mark.slow
-def test_how_long_modules_take_is_recorded(tmp_path: Path) -> None:
-    slow = "import time\ndef test_it(): time.sleep(0.06)\ndef test_fast(): pass\n"
-    folder = folder_with(tmp_path, test_slow=slow, test_known="", test_new="def test_it(): pass\n")
+def test_how_long_tests_of_each_tier_take_is_recorded(tmp_path: Path) -> None:
+    tests = "import pytest, time\ndef test_fast(): pass\n"
+    tests += "@pytest.mark.slow\ndef test_it(): time.sleep(0.06)\n@pytest.mark.long\ndef test_long(): pass\n"
+    folder = folder_with(tmp_path, test_slow=tests, test_known="", test_new="def test_it(): pass\n")
     durations = tmp_path / "durations.json"
-    durations.write_text('{"test_gone.py": 3.0, "test_known.py": 2.0, "test_slow.py": 100.0}')
-    said = run(folder, "--record-durations", "durations.json", "test_slow.py")
+    before = {"test_gone.py": {"fast": 3.0}, "test_known.py": {"usual": 2.0}, "test_slow.py": {"usual": 99, "long": 77}}
+    durations.write_text(json.dumps(before))
+    said = run(folder, "--record-durations", "durations.json", "-m", "not long", "test_slow.py")
     found = dict(tiers.read_durations(durations))
-    assert 0.03 <= found.pop("test_slow.py") < 30
-    assert found == {"test_known.py": 2.0}, "a module that is gone is dropped, one that wasn't played stays"
+    measured = dict(found.pop("test_slow.py"))
+    assert measured.pop("long") == 77, "it wasn't played"
+    assert 0 <= measured.pop("fast") < 0.05 < measured.pop("usual") < 30
+    assert found == {"test_known.py": {"usual": 2.0}}, "a module that is gone is dropped, one that wasn't played stays"
     assert re.search(r"^=+ 1 modules that durations.json doesn't know yet =+\ntest_new.py$", said, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_what_takes_longest_of_what_is_played_comes_first(tmp_path: Path) -> None:
+    """It finds long tests that put their module first where they aren't played."""
+    slow = "import pytest\n@pytest.mark.slow\ndef test_{0}(): pass\n@pytest.mark.long\ndef test_long_{0}(): pass\n"
+    folder = folder_with(tmp_path, **{f"test_{name}": slow.format(name) for name in "abc"})
+    seconds = {"a": (1.0, 90.0), "b": (3.0, 2.0), "c": (2.0, 50.0)}
+    known = {f"test_{name}.py": {"usual": usual, "long": long} for name, (usual, long) in seconds.items()}
+    (folder / "tests").mkdir()
+    (folder / "tests" / "durations.json").write_text(json.dumps(known))
+    assert collected(folder, "-m", "slow") == ["test_b", "test_c", "test_a"]
+    assert collected(folder, "-m", "long") == ["test_long_a", "test_long_c", "test_long_b"]
 
 
 FORKED = """

@@ -8,7 +8,8 @@ test`, the others become `long`. `sample(5, keep=("renames", "views"))` names ca
 Modules that share something that takes seconds to start, such as a Spark driver, are in one group:
 `pytestmark = pytest.mark.xdist_group("delta")`. Without that mark a module is its own group. A group stays in one
 worker, and the groups that take longest start first, as `tests/durations.json` knows them (`--record-durations` writes
-it). The groups are ours to keep: what xdist does itself for that mark has no effect with pytest 9.
+it): for each module the mean of its tests of each tier, so that a module's long tests count only where they are played.
+The groups are ours to keep: what xdist does itself for that mark has no effect with pytest 9.
 
 `--slice 3/12` keeps the third of twelve parts that take about the same time.
 """
@@ -19,7 +20,7 @@ import argparse
 import json
 import re
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -28,9 +29,14 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-DURATIONS: Final = Path(__file__).parents[2] / "durations.json"
-UNKNOWN_SECONDS: Final = 0.05
-"""What a test of a module is taken to last that nobody has measured."""
+ROOT: Final = Path(__file__).parents[3]
+DURATIONS: Final = ROOT / "tests" / "durations.json"
+FAST, USUAL, LONG = "fast", "usual", "long"
+UNKNOWN_SECONDS: Final = {FAST: 0.01, USUAL: 0.5, LONG: 10.0}
+"""What a test of each tier is taken to last in a module that nobody has measured."""
+NOT_FAST: Final = frozenset({"slow", "spark", "kafka", "database"})
+Durations = Mapping[str, Mapping[str, float]]
+"""Seconds that a test of a module and a tier takes on average."""
 LARGEST_CHUNK: Final = 60.0
 """A group that takes longer, in seconds, is cut when slices are made; each piece starts what it shares anew."""
 
@@ -63,22 +69,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the rest of each sampled family as long, and put the tests of the longest group first."""
+    """Mark the rest of each sampled family as long."""
     mark_samples(items)
-    seconds = read_durations()
-    items[:] = longest_first(items, seconds)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_collection_modifyitems")
-def pytest_leave_other_slices_out(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Keep one slice of what all that chooses tests by mark or name has left."""
+def pytest_order_what_is_left(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Of what all that chooses tests by mark or name has left, keep one slice, and put the longest group first."""
     yield
+    durations = read_durations(config.rootpath / DURATIONS.relative_to(ROOT))
     wanted: tuple[int, int] | None = config.getoption("--slice")
-    if wanted is None:
-        return
-    kept = set(map(id, slices(items, wanted[1], read_durations())[wanted[0] - 1]))
-    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
-    items[:] = [item for item in items if id(item) in kept]
+    if wanted is not None:
+        kept = set(map(id, slices(items, wanted[1], durations)[wanted[0] - 1]))
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+        items[:] = [item for item in items if id(item) in kept]
+    items[:] = longest_first(items, durations)
 
 
 def mark_samples(items: Iterable[pytest.Item]) -> None:
@@ -154,16 +159,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupSc
     return GroupScheduling(config, log)
 
 
-def read_durations(path: Path = DURATIONS) -> Mapping[str, float]:
-    """Seconds that a test of each module takes on average."""
+def read_durations(path: Path = DURATIONS) -> Durations:
+    """What `--record-durations` wrote; nothing where there is no such file."""
     if not path.exists():
         return {}
-    durations: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
+    durations: dict[str, dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
     return durations
 
 
-def length(items: Iterable[pytest.Item], seconds: Mapping[str, float]) -> float:
-    return sum(seconds.get(module_of(item), UNKNOWN_SECONDS) for item in items)
+def tier_of(keywords: Container[str]) -> str:
+    """Which tier plays a test that has these among its keywords."""
+    if LONG in keywords:
+        return LONG
+    return USUAL if any(mark in keywords for mark in NOT_FAST) else FAST
+
+
+def length(items: Iterable[pytest.Item], durations: Durations) -> float:
+    """How many seconds the tests take together."""
+    found = 0.0
+    for item in items:
+        tier = tier_of(item.keywords)
+        found += durations.get(module_of(item), {}).get(tier, UNKNOWN_SECONDS[tier])
+    return found
 
 
 def grouped(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
@@ -174,29 +191,29 @@ def grouped(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
     return list(groups.values())
 
 
-def longest_first(items: Iterable[pytest.Item], seconds: Mapping[str, float]) -> list[pytest.Item]:
+def longest_first(items: Iterable[pytest.Item], durations: Durations) -> list[pytest.Item]:
     """The same tests, whole groups after each other, those that take longest first."""
-    groups = sorted(grouped(items), key=lambda group: -length(group, seconds))
+    groups = sorted(grouped(items), key=lambda group: -length(group, durations))
     return [item for group in groups for item in group]
 
 
-def slices(items: Sequence[pytest.Item], count: int, seconds: Mapping[str, float]) -> list[list[pytest.Item]]:
+def slices(items: Sequence[pytest.Item], count: int, durations: Durations) -> list[list[pytest.Item]]:
     """So many parts of about the same length; a group is cut only where it is longer than the largest chunk."""
     # In an order that doesn't depend on the run's seed: each part is the same in every run.
     steady = sorted(items, key=lambda item: item.nodeid)
-    chunks = [chunk for group in grouped(steady) for chunk in cut(group, seconds)]
-    chunks.sort(key=lambda chunk: (-length(chunk, seconds), chunk[0].nodeid))
+    chunks = [chunk for group in grouped(steady) for chunk in cut(group, durations)]
+    chunks.sort(key=lambda chunk: (-length(chunk, durations), chunk[0].nodeid))
     parts: list[list[pytest.Item]] = [[] for _ in range(count)]
     lengths = [0.0] * count
     for chunk in chunks:
         shortest = lengths.index(min(lengths))
         parts[shortest] += chunk
-        lengths[shortest] += length(chunk, seconds)
+        lengths[shortest] += length(chunk, durations)
     return parts
 
 
-def cut(group: Sequence[pytest.Item], seconds: Mapping[str, float]) -> list[list[pytest.Item]]:
-    pieces = max(1, round(length(group, seconds) / LARGEST_CHUNK))
+def cut(group: Sequence[pytest.Item], durations: Durations) -> list[list[pytest.Item]]:
+    pieces = max(1, round(length(group, durations) / LARGEST_CHUNK))
     size = -(-len(group) // pieces)
     return [list(group[start : start + size]) for start in range(0, len(group), size)]
 
@@ -209,24 +226,26 @@ def modules_of_tests(config: pytest.Config) -> set[str]:
 
 
 class Recorder:
-    """Writes the mean duration of each module's tests, set-up and tear-down included, drops modules that are gone, and
-    says which ones nobody has measured yet."""
+    """Writes the mean duration of each module's tests of each tier, set-up and tear-down included, drops modules that
+    are gone, and says which ones nobody has measured yet."""
 
     def __init__(self, path: Path, modules: set[str]) -> None:
         self._path = path
         self._modules = modules
-        self._seconds = defaultdict[str, float](float)
-        self._tests = defaultdict[str, set[str]](set)
+        self._seconds = defaultdict[tuple[str, str], float](float)
+        self._tests = defaultdict[tuple[str, str], set[str]](set)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        module = report.nodeid.partition("::")[0]
-        self._seconds[module] += report.duration
-        self._tests[module].add(report.nodeid)
+        key = report.nodeid.partition("::")[0], tier_of(report.keywords)
+        self._seconds[key] += report.duration
+        self._tests[key].add(report.nodeid)
 
     @pytest.hookimpl(tryfirst=True)  # the summary is printed by another one of these
     def pytest_sessionfinish(self) -> None:
-        known = {module: seconds for module, seconds in read_durations(self._path).items() if module in self._modules}
-        known |= {module: round(self._seconds[module] / len(tests), 3) for module, tests in self._tests.items()}
+        before = read_durations(self._path)
+        known = {module: dict(before[module]) for module in before if module in self._modules}
+        for (module, tier), tests in self._tests.items():
+            known.setdefault(module, {})[tier] = round(self._seconds[module, tier] / len(tests), 3)
         self._path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         self._modules -= known.keys()
 

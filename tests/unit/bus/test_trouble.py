@@ -136,6 +136,7 @@ def test_two_troubles_that_take_turns_are_logged_once_each(caplog: pytest.LogCap
     assert warnings_in(caplog) == ["transport: broker 1 is away", "authentication: the mechanism is wrong"]
 
 
+@pytest.mark.slow
 def test_whatever_a_listener_says_takes_bounded_room(caplog: pytest.LogCaptureFixture) -> None:
     errors = ListenerErrors("kafka")
     for number in range(1_000):

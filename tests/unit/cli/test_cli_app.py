@@ -166,6 +166,7 @@ def test_an_error_nobody_meant_keeps_its_traceback() -> None:
         main(["fail", "unheard of"])
 
 
+@pytest.mark.slow
 def test_an_output_nobody_reads_ends_quietly() -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "headwater.cli", "completion", "fish"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

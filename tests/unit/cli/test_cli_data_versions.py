@@ -18,6 +18,7 @@ from headwater.versions import TableAt
 from headwater.versions.aligned import Cut, GroupClaims, TableSnapshot
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import StoryProducer
+from tests.kit.stores import open_new_store
 from tests.kit.versions.two_jobs import two_jobs
 
 
@@ -27,7 +28,7 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     story = two_jobs()
     story.commit("x@1")
     story.commit("y@1")
-    with open_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
+    with open_new_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
         store(connection, story)
 
 

@@ -184,6 +184,7 @@ def test_a_variable_names_the_file(
     assert "listener console" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_metrics_without_their_library(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headwater.cli.doctor.configuration.find_spec", lambda _: None)
     _, findings = examine(metrics_port="0")
@@ -215,6 +216,7 @@ def test_headwater_from_a_zip(examine: Doctor, monkeypatch: pytest.MonkeyPatch) 
     assert of(findings, "headwater")["status"] == "ok"
 
 
+@pytest.mark.slow
 def test_a_shipper_that_cannot_import_headwater(examine: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
     _, findings = examine(log_isolation="process")
     assert of(findings, "process")["status"] == "ok"

@@ -9,10 +9,10 @@ import pytest
 
 from headwater.cli.app import main
 from headwater.cli.exits import Exit
-from headwater.lineage.store import open_store
 from tests.kit.lineage.all_stories import columns
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import StoryProducer
+from tests.kit.stores import open_new_store
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     url = f"sqlite:///{tmp_path / 'lineage.db'}"
     producer = StoryProducer()
     columns(producer)
-    with open_store(url) as opened, opened.engine.begin() as connection:
+    with open_new_store(url) as opened, opened.engine.begin() as connection:
         store(connection, producer)
     monkeypatch.setenv("HEADWATER_STORE", url)
     return url

@@ -43,9 +43,9 @@ from headwater.events.tables import Column
 from headwater.lineage.mapping import map_event
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.lateness import LateHop
-from headwater.lineage.store import open_store
 from headwater.testing.examples import CONTEXT
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place
+from tests.kit.stores import open_new_store
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +79,7 @@ def story_events() -> list[Event]:
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory, story_events: list[Event]) -> Path:
     file = tmp_path_factory.mktemp("stores") / "lineage.db"
-    with open_store(f"sqlite:///{file}") as store:
+    with open_new_store(f"sqlite:///{file}") as store:
         store.merge(row for event in story_events for row in map_event(event))
     return file
 
@@ -163,7 +163,7 @@ def with_gaps(url: str) -> None:
     app.lose(22, JobStatusChanged, status=JobStatus.FAILED)
     app.emit(23, JobStatusChanged, status=JobStatus.FINISHED)
     app.emit(23, Closed)
-    with open_store(url) as store:
+    with open_new_store(url) as store:
         store.merge(row for producer in (app, dead) for event in producer.events for row in map_event(event))
 
 

@@ -21,6 +21,7 @@ from headwater.lineage.client import Lineage
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.store import open_store
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, store
+from tests.kit.stores import open_new_store
 
 TABLE = UUID("9c12d441-03fe-4693-9a96-a0705ddf6901")
 OTHER = UUID("9c12d441-03fe-4693-9a96-a0705ddf6902")
@@ -79,7 +80,7 @@ class World:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv("HEADWATER_STORE", str(tmp_path / "lineage.db"))
     found = World(tmp_path)
-    with open_store(found.url):
+    with open_new_store(found.url):
         pass
     return found
 

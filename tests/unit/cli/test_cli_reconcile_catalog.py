@@ -17,8 +17,8 @@ from headwater.cli.exits import Exit
 from headwater.events import Committed, DatasetId, Format, Output, TableName
 from headwater.events.jobs import CommitKind
 from headwater.lineage.mapping import map_event
-from headwater.lineage.store import open_store
 from tests.kit.lineage.scripted_producer import ScriptedProducer
+from tests.kit.stores import open_new_store
 
 ROWS: Final = pa.table({"id": pa.array([1], pa.int64())})
 
@@ -45,7 +45,7 @@ class World:
         self.url = str(directory / "lineage.db")
         producer = ScriptedProducer(1)
         producer.emit(0, Committed, barrier=1, outputs=(output,))
-        with open_store(self.url) as opened:
+        with open_new_store(self.url) as opened:
             opened.merge(row for event in producer.events for row in map_event(event))
 
     def reconcile(self, capsys: pytest.CaptureFixture[str], *flags: str, with_catalog: bool = True) -> tuple[int, Any]:

@@ -11,11 +11,11 @@ import pytest
 from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.errors import TerminalError
-from headwater.lineage.store import open_store
 from headwater.versions import validation
 from headwater.versions.validation.model import ComparedColumn, ValidationOutcome, ValidationStatus
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import StoryProducer
+from tests.kit.stores import open_new_store
 from tests.kit.versions.comparison import comparison
 
 
@@ -24,7 +24,7 @@ def _store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWATER_STORE", str(tmp_path / "lineage.db"))
     story = StoryProducer()
     story.commit("b@8", reads=["a@20"], job="report")
-    with open_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
+    with open_new_store(str(tmp_path / "lineage.db")) as opened, opened.engine.begin() as connection:
         store(connection, story)
 
 

@@ -13,6 +13,7 @@ from headwater.consumers.writer.metrics import WriterMetrics
 from headwater.errors import TransientError
 from headwater.lineage.bulk import BulkLineageMeta, BusPartition, DeadLetter, DeadLetterReason, WriteBatch
 from headwater.lineage.store import open_store
+from tests.kit.stores import open_new_store
 from tests.kit.waiting import until
 
 WHERE = BusPartition("cluster", "topic-id", 2)
@@ -50,7 +51,7 @@ class Topic:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[BulkLineageMeta]:
-    with open_store(f"sqlite:///{tmp_path}/store.db") as opened:
+    with open_new_store(f"sqlite:///{tmp_path}/store.db") as opened:
         yield opened.bulk
 
 

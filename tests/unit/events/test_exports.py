@@ -76,6 +76,7 @@ def names_of_types(module: Path) -> Iterator[str]:
             yield from (name for target in each.targets if not (name := ast.unparse(target)).isupper())
 
 
+@pytest.mark.slow
 def test_a_public_type_name_means_one_thing() -> None:
     """Two modules may have private types of one name, and a private module may name its own as it likes."""
     seen: dict[str, set[str]] = {}

@@ -110,6 +110,7 @@ def test_of_a_batch_that_it_fails_on_only_the_bad_event_is_a_dead_letter(stage: 
     assert (letter.reason, letter.error, letter.event) == (LetterReason.FAULT, "KeyError: 'two'", commit(2).event_id)
 
 
+@pytest.mark.slow
 def test_a_forwarder_that_fails_on_everything_does_not_make_everything_a_dead_letter(stage: Stage) -> None:
     """Otherwise one wrong line in it would be a dead letter for each event of a day."""
     for number in range(1, 151):

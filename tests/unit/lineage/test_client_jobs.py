@@ -11,8 +11,8 @@ from headwater.events import Committed, Input, JobStarted, Output
 from headwater.events.jobs import JobType
 from headwater.lineage import AsyncLineage, Lineage
 from headwater.lineage.mapping import map_event
-from headwater.lineage.store import open_store
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place
+from tests.kit.stores import open_new_store
 
 METHODS = {
     "complete_until": (),
@@ -36,7 +36,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     producer.emit(0, JobStarted, job_type=JobType.BATCH)
     output = Output(**place("daily"), snapshot=1, made_from=(0,))
     producer.emit(1, Committed, barrier=1, inputs=(Input(**place("orders"), snapshot=1),), outputs=(output,))
-    with open_store(f"sqlite:///{file}") as store:
+    with open_new_store(f"sqlite:///{file}") as store:
         store.merge(row for event in producer.events for row in map_event(event))
     return f"sqlite:///{file}"
 

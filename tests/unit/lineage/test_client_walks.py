@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from headwater.lineage import AsyncLineage, Lineage
-from headwater.lineage.store import open_store
 from tests.kit.lineage.all_stories import streams
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import StoryProducer
+from tests.kit.stores import open_new_store
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def url(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path / 'lineage.db'}"
     producer = StoryProducer()
     streams(producer)
-    with open_store(url) as opened, opened.engine.begin() as connection:
+    with open_new_store(url) as opened, opened.engine.begin() as connection:
         store(connection, producer)
     return url
 

@@ -20,7 +20,8 @@ from headwater.events.jobs import JobType
 from headwater.events.scalars import Format
 from headwater.lineage.bulk import BusPartition
 from headwater.lineage.questions.completeness import complete_until
-from headwater.lineage.store import Store, open_store
+from headwater.lineage.store import Store
+from tests.kit.stores import open_new_store
 
 BEGAN = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 ONE, TWO = BusPartition("cluster", "topic", 0), BusPartition("cluster", "topic", 1)
@@ -66,7 +67,7 @@ class Written:
 
 @pytest.fixture
 def written(tmp_path: Path) -> Iterator[Written]:
-    with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+    with open_new_store(f"sqlite:///{tmp_path}/store.db") as store:
         yield Written(store)
 
 

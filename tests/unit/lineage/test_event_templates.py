@@ -55,6 +55,7 @@ def test_rows_that_no_slot_explains_are_left_to_the_law(monkeypatch: pytest.Monk
     assert digest(mapper.drain().rows) == digest([row for each in events for row in squaring(each)])
 
 
+@pytest.mark.slow
 def test_shapes_that_never_come_again_are_seldom_learned() -> None:
     templates = EventTemplates(JobStatusChanged.__name__)
     first = example(JobStatusChanged)

@@ -418,6 +418,7 @@ class TestLate:
         assert (hop.job, hop.barrier, hop.snapshot, hop.at) == ("etl", None, None, at(1))
 
 
+@pytest.mark.slow
 class TestPlacesThatAreUsedAgain:
     """`daily` is made from orders by `old`, renamed to `archive`, and made again from clicks by `new`."""
 

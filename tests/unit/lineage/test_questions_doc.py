@@ -17,6 +17,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "questions.md"
 SHOWN = re.findall(r"```\n\$ headwater (lineage [^\n]*)\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_what_the_page_shows_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,7 @@ from headwater.lineage.sql import METADATA
 from tests.kit.lineage.graph import BEGAN, Values, put_sqlite
 from tests.kit.lineage.shapes import FEED, HUB, LATE, LONG, PING, READERS, SOURCES, Statements, rows, table
 
+pytestmark = pytest.mark.slow
 LATER = moment_of(BEGAN) + timedelta(days=30)
 
 
@@ -167,7 +168,6 @@ def test_tables_that_feed_each_other(stores: list[Engine]) -> None:
     assert small == large
 
 
-@pytest.mark.slow
 def test_a_late_table_of_many_sources(stores: list[Engine], monkeypatch: pytest.MonkeyPatch) -> None:
     """Their last commits are asked for together, and are those that each has by itself."""
     (_, small), (hops, large) = counts(stores, lambda c: lateness(c, table(LATE), now=LATER))

@@ -124,6 +124,7 @@ def test_a_given_server_is_neither_killed_nor_restarted() -> None:
         given.restart()
 
 
+@pytest.mark.slow
 def test_the_import_brings_no_client_and_no_testcontainers(tmp_path: Path) -> None:
     import subprocess
     import sys

@@ -138,6 +138,7 @@ def test_parameters_keep_names_and_lose_values(name: str, value: str, expected: 
     assert mask_parameter(name, value) == expected
 
 
+@pytest.mark.slow
 def test_no_value_comes_through_any_message_of_spark() -> None:
     """Whatever Spark fills in, as Spark writes values. The condition and the end of the message stay."""
     found = mask_all_messages()

@@ -53,6 +53,7 @@ def test_nor_within_another_text(around: str) -> None:
     assert leaks([around.replace("{}", form) for form in texts()], SECRET) == []
 
 
+@pytest.mark.slow
 def test_nor_escaped() -> None:
     """As a JSON in a JSON, in XML and in a URL."""
     ways = (json.dumps, lambda text: json.dumps(json.dumps(text)), html.escape, quote, lambda text: quote(quote(text)))

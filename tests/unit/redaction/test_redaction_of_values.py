@@ -121,6 +121,7 @@ def test_texts_with_secrets_are_not_remembered() -> None:
     assert remembered == ["a clean text of orders"]
 
 
+@pytest.mark.slow
 def test_the_memory_is_bounded() -> None:
     redactor = Redactor()
     for number in range(20_000):

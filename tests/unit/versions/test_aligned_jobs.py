@@ -11,7 +11,7 @@ import pytest
 from headwater.errors import ConfigurationError
 from headwater.events import CreateBranch
 from headwater.events.scalars import Format
-from headwater.lineage.store import Store, open_store
+from headwater.lineage.store import Store
 from headwater.testing.examples import CONTEXT
 from headwater.versions.aligned import CheckpointError, Cut, TableSnapshot, aligned_query
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, JobStart
@@ -22,6 +22,7 @@ from tests.kit.lineage.all_stories import named
 from tests.kit.lineage.scripted_producer import dataset
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.lineage.stories import StoryProducer
+from tests.kit.stores import open_new_store
 from tests.kit.versions.two_jobs import ALL, two_jobs
 
 CUT = Cut({"lake.db.a": TableSnapshot(20, "1")})
@@ -29,7 +30,7 @@ CUT = Cut({"lake.db.a": TableSnapshot(20, "1")})
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / "store.db")) as opened:
+    with open_new_store(str(tmp_path / "store.db")) as opened:
         with opened.engine.begin() as connection:
             put(connection, two_jobs())
         yield opened

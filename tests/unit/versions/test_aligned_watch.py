@@ -19,6 +19,7 @@ from headwater.versions.aligned import query as query_module
 from headwater.versions.aligned.store_watch import StoreWatch, ask
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.lineage.stories import StoryProducer
+from tests.kit.stores import open_new_store
 from tests.kit.waiting import until
 
 GROUP = hash_key(ALIGNMENT_GROUPS.name, ["shop"])
@@ -33,7 +34,7 @@ def asked_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / "store.db")) as opened:
+    with open_new_store(str(tmp_path / "store.db")) as opened:
         yield opened
 
 

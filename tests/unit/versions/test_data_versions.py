@@ -217,22 +217,22 @@ def test_who_read_what_an_unknown_writer_wrote_may_contain_anything(
     assert [(each.why, each.about) for each in answer.limits] == [(LimitReason.UNKNOWN_WRITER, unknown)]
 
 
-def test_a_table_whose_writes_were_purged_is_not_where_lineage_begins(connection: Connection) -> None:
+def test_a_table_whose_writes_were_purged_is_not_where_lineage_begins(own_connection: Connection) -> None:
     story = StoryProducer()
     story.commit("a@10", replaced=ALL)
     story.commit("b@5", reads=["a@10"], replaced=ALL)
     story.commit("a@12", replaced=ALL, minute=500)
     story.commit("c@1", reads=["b@5"], replaced=ALL)
     story.commit("d@1", reads=["a@12"], replaced=ALL)
-    store(connection, story)
-    assert check(connection, ["c", "d"]).is_consistent is False  # a@10 is in c, by b
+    store(own_connection, story)
+    assert check(own_connection, ["c", "d"]).is_consistent is False  # a@10 is in c, by b
     draft = expire_before(at(250))
     story.emit(600, LineageDeleted, scope=draft.scope, before=draft.before)
-    store(connection, story)
-    assert check(connection, ["c", "d"]).is_consistent is None
-    connection.commit()
-    assert purge(connection.engine).writes == 2
-    answer = check(connection, ["c", "d"])
+    store(own_connection, story)
+    assert check(own_connection, ["c", "d"]).is_consistent is None
+    own_connection.commit()
+    assert purge(own_connection.engine).writes == 2
+    answer = check(own_connection, ["c", "d"])
     assert answer.is_consistent is None
     assert [(each.why, each.about) for each in answer.limits] == [(LimitReason.UNKNOWN_WRITER, "lake.db.b@5")]
 
@@ -409,18 +409,18 @@ def test_a_commit_of_iceberg_whose_parent_is_lost_is_no_beginning(connection: Co
     ]
 
 
-def test_a_state_after_a_purge_says_that_writers_are_unknown(connection: Connection) -> None:
+def test_a_state_after_a_purge_says_that_writers_are_unknown(own_connection: Connection) -> None:
     story = StoryProducer()
     for number in range(1, 5):
         story.commit(f"src@{number}")
     for number in range(1, 5):
         story.commit(f"a@{number}", reads=[f"src@{number}"])
     story.commit("b@1", reads=["a@4"], minute=500)
-    store(connection, story)
+    store(own_connection, story)
     draft = expire_before(at(250))
     story.emit(600, LineageDeleted, scope=draft.scope, before=draft.before)
-    store(connection, story)
-    connection.commit()
-    assert purge(connection.engine).writes > 0
-    answer = upstream_state(connection, find(connection, "b").dataset)
+    store(own_connection, story)
+    own_connection.commit()
+    assert purge(own_connection.engine).writes > 0
+    answer = upstream_state(own_connection, find(own_connection, "b").dataset)
     assert LimitReason.UNKNOWN_WRITER in {each.why for each in answer.limits}

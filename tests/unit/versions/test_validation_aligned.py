@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
-from headwater.lineage.store import Store, open_store
+from headwater.lineage.store import Store
 from headwater.versions.aligned import AlignedBatch, AlignedQuery, Cut, GroupClaims, TableSnapshot, aligned_query
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, JobStart
 from headwater.versions.aligned.repetition import BarrierRepetition, CommittedBarrier
@@ -23,6 +23,7 @@ from headwater.versions.validation.model import (
     dump_request,
     load_request,
 )
+from tests.kit.stores import open_new_store
 from tests.kit.versions.delta_story import DeltaStory, add
 
 ORDERS, SINK, OTHER = "lake.db.orders", "lake.db.revenue", "lake.db.top10"
@@ -34,7 +35,7 @@ def cut(snapshot: int) -> Cut:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(str(tmp_path / "store.db")) as opened:
+    with open_new_store(str(tmp_path / "store.db")) as opened:
         yield opened
 
 

@@ -42,6 +42,8 @@ _JOB: Final = "pip5_job"
 """MariaDB's generated column with the job's name as the views show it."""
 _SHORT: Final = 1000
 """Longer names, in bytes, aren't in PostgreSQL's indexes."""
+_sqlite_names: Final[dict[str | None, str]] = {}
+"""The compiled query for the names of the catalog that is shown, by its identity: each opening needs it twice."""
 
 
 class Pip5Dialect(ABC):
@@ -308,8 +310,14 @@ class SQLitePip5Dialect(Pip5Dialect):
 
     def before(self) -> Iterator[str]:
         yield f"DROP VIEW IF EXISTS {self._helper}"
-        names = self.text(pip5_catalog.select_shown_names(self.database, "sqlite", self._catalog))
-        yield f"CREATE VIEW {self._helper} (name, catalog_id, prefix) AS {names}"
+        yield f"CREATE VIEW {self._helper} (name, catalog_id, prefix) AS {self._shown_names()}"
+
+    def _shown_names(self) -> str:
+        if self._catalog not in _sqlite_names:
+            _sqlite_names[self._catalog] = self.text(
+                pip5_catalog.select_shown_names(self.database, "sqlite", self._catalog)
+            )
+        return _sqlite_names[self._catalog]
 
     def client_column(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         """SQLite has no timestamp type: show times as its own functions write them."""

@@ -22,3 +22,10 @@ def connection(empty_store: Engine) -> Iterator[Connection]:
     with empty_store.connect() as connection:
         yield connection
         connection.rollback()
+
+
+@pytest.fixture
+def own_connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """For a test that commits: to a store that is nobody else's."""
+    with engine_on("sqlite", request) as engine, engine.connect() as connection:
+        yield connection
