@@ -43,6 +43,7 @@ from headwater.events.tables import Column
 from headwater.lineage.mapping import map_event
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.lateness import LateHop
+from headwater.lineage.store import open_store
 from headwater.testing.examples import CONTEXT
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place
 from tests.kit.stores import open_new_store
