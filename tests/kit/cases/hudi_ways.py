@@ -46,6 +46,10 @@ def save(spark: Any, operation: str, mode: str, **more: str) -> Any:
     return rows(spark).write.format("hudi").options(**options, **more).mode(mode)
 
 
+EVOLVING: Final = {"hoodie.schema.on.read.enable": "true"}
+"""Hudi then has commands of its own for ALTER TABLE."""
+
+
 def save_by_path(operation: str, mode: str) -> Way:
     return lambda spark, w: save(spark, operation, mode).save(w.other)
 
@@ -67,7 +71,7 @@ def with_settings(statement: str, settings: Mapping[str, str] = SYNCED) -> Way:
         for name, value in settings.items():
             spark.conf.set(name, value.format(w=w))
         try:
-            spark.sql(statement).collect()
+            spark.sql(statement.format(w=w)).collect()
         finally:
             for name in settings:
                 spark.conf.unset(name)
@@ -96,9 +100,9 @@ SQL: Final[Mapping[str, Way]] = {
     "RENAME": sql(f"ALTER TABLE {OTHER} RENAME TO db.moved"),
     "ADD COLUMNS": sql(f"ALTER TABLE {OTHER} ADD COLUMNS (more INT)"),
     "ALTER COLUMN": sql(f"ALTER TABLE {OTHER} ALTER COLUMN amount TYPE BIGINT"),
-    "DROP COLUMN with schema evolution": sql(
-        "SET hoodie.schema.on.read.enable = true",
-        f"ALTER TABLE {OTHER} DROP COLUMN amount",
+    "DROP COLUMN where columns may change": with_settings(f"ALTER TABLE {OTHER} DROP COLUMN amount", EVOLVING),
+    "SET TBLPROPERTIES where columns may change": with_settings(
+        f"ALTER TABLE {OTHER} SET TBLPROPERTIES ('a' = 'b')", EVOLVING
     ),
     "SET TBLPROPERTIES": sql(f"ALTER TABLE {OTHER} SET TBLPROPERTIES ('a' = 'b')"),
     "CREATE INDEX": sql(f"CREATE INDEX made ON {OTHER} USING column_stats (amount)"),
@@ -178,6 +182,9 @@ LEADING_BACK: Final[Mapping[str, Way]] = {
     "UPDATE with a base path by SET": with_settings(f"UPDATE {MINE} SET amount = 1", {"hoodie.base.path": "{w.other}"}),
     "RENAME elsewhere": sql(f"ALTER TABLE {MINE} RENAME TO db.moved"),
     "SET TBLPROPERTIES of a path": sql(f"ALTER TABLE {MINE} SET TBLPROPERTIES ('hoodie.base.path' = '{{w.other}}')"),
+    "SET TBLPROPERTIES of a path where columns may change": with_settings(
+        f"ALTER TABLE {MINE} SET TBLPROPERTIES ('hoodie.base.path' = '{{w.other}}')", EVOLVING
+    ),
     "made anew at a LOCATION": sql(f"DROP TABLE {MINE}", f"CREATE TABLE {MINE} USING hudi LOCATION '{{w.other}}'"),
 }
 FRAMES: Final[Mapping[str, Way]] = {

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.TableChange;
 
 /** Where a command would put what it writes, if it says so: by a location, a property or an option. A name leads nowhere then. */
 final class Places {
@@ -32,6 +33,7 @@ final class Places {
     static Places of(LogicalPlan plan) {
         Places places = new Places();
         for (int i = 0; i < MAPS.length; i++) places.addAll(Leaves.call(plan, MAPS[i]));
+        places.addChanges(Leaves.call(plan, "changes"));
         Object spec = Leaves.call(plan, "tableSpec");
         if (spec != null) {
             places.add(Leaves.call(spec, "location"));
@@ -41,6 +43,15 @@ final class Places {
         }
         if (PlanNodes.name(plan).startsWith("Create") || PlanNodes.name(plan).startsWith("SaveAs")) places.addTable(plan);
         return places;
+    }
+
+    /** What Hudi makes of ALTER TABLE where columns may change: properties are changes like others. */
+    private void addChanges(Object changes) {
+        if (!(changes instanceof scala.collection.Seq)) return;
+        for (scala.collection.Iterator all = ((scala.collection.Seq) changes).iterator(); all.hasNext();) {
+            Object each = all.next();
+            if (each instanceof TableChange.SetProperty) addPair(((TableChange.SetProperty) each).property(), ((TableChange.SetProperty) each).value());
+        }
     }
 
     private void addTable(LogicalPlan plan) {
