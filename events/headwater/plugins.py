@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points, version
 from types import ModuleType
@@ -88,10 +89,7 @@ def load(group: str, name: str) -> Any:
 
 
 def load_all(group: str) -> dict[str, Any]:
-    """What each name of a group stands for, or the PluginError that says what is wrong with it.
-
-    All metadata on the path is read once, which takes tens of milliseconds where much is installed.
-    """
+    """What each name of a group stands for, or the PluginError that says what is wrong with it."""
     points = _points(group)
     return {name: _load_or_error(group, name, points) for name in sorted({point.name for point in points})}
 
@@ -157,10 +155,17 @@ def names(group: str) -> tuple[str, ...]:
 
 
 def _points(group: str) -> list[EntryPoint]:
-    points = list(entry_points(group=group))
+    points = list(_installed_points(tuple(sys.path)).select(group=group))
     if not any(point.dist is not None and point.dist.name == _OWN for point in points):
         points += [EntryPoint(name, value, group) for name, value in OWN_PLUGINS.get(group, {}).items()]
     return points
+
+
+@cache
+def _installed_points(path: tuple[str, ...]) -> Any:  # noqa: ARG001 - with another path there are others
+    """All entry points: of one type in Python 3.10, and of another one later. The metadata of everything that is
+    installed is read for them, and a driver's start asks three times."""
+    return entry_points()
 
 
 def _ambiguous(group: str, name: str, points: list[EntryPoint]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import shlex
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import EntryPoints, PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import Mock
 
 import pytest
 
@@ -94,10 +95,23 @@ def test_our_own_are_found_where_the_metadata_is_not_beside_us(monkeypatch: pyte
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(plugins, "version", unknown)
-    monkeypatch.setattr(plugins, "entry_points", lambda **_: ())
+    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints(()))
+    monkeypatch.syspath_prepend("/nowhere/but/here")
     assert plugins.own_version() is None
     assert plugins.names(LISTENERS) == ("console", "jdbc", "kafka", "log")
     assert plugins.load(LISTENERS, "log").__name__ == "LogFactory"
+
+
+def test_metadata_is_read_once_for_all_groups_and_again_for_another_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver's start asks three times, and each reads a file of whatever is installed."""
+    read = Mock(return_value=EntryPoints(()))
+    monkeypatch.setattr(plugins, "entry_points", read)
+    for place in ("/nowhere/at/first", "/nowhere/then"):
+        monkeypatch.syspath_prepend(place)
+        for group in plugins.OWN_PLUGINS:
+            plugins.names(group)
+            plugins.load(LISTENERS, "log")
+    assert read.call_count == 2
 
 
 @pytest.mark.parametrize("group", list(plugins.OWN_PLUGINS))
