@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -24,8 +23,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(2)]
 RIGHT: Final = "s3cr3t-that-is-right"
 WRONG: Final = "s3cr3t-that-is-wrong"
 WRITE, DESCRIBE, CREATE = AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE
-SECONDS: Final = 30.0
-"""Within which a driver's user can see what is wrong."""
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +64,8 @@ def writer(secured: SecuredStage, topic: str, *more: AclOperation) -> dict[str, 
 
 
 def says(driver: Driver, *words: str) -> str:
-    """What the report says, within seconds."""
-    began = time.monotonic()
+    """What the report says, once it has one of these words."""
     driver.until_it_says(*words)
-    assert time.monotonic() - began < SECONDS
     report = str(driver.bus.report())
     assert_no_secret(report)
     return report

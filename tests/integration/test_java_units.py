@@ -40,4 +40,4 @@ def classes(java_home: Path) -> Iterator[JavaClasses]:
 
 @pytest.mark.parametrize(("name", "method"), METHODS, ids=[f"{name}-{method}" for name, method in METHODS])
 def test_java(classes: JavaClasses, name: str, method: str) -> None:
-    getattr(classes.new(name), method)()
+    assert getattr(classes.new(name), method)() is None, f"{name}.{method} throws what is wrong, and returns nothing"

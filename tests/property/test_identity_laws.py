@@ -363,7 +363,6 @@ LONG = [
 ]
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "name", [*DIALECTS, "p6spy", "newdb", "mysql:/", "oracle:thin:@", "redshift:iam:/", "path", "table"]
 )

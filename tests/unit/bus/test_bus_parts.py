@@ -133,7 +133,7 @@ def test_a_process_ends_though_a_task_of_the_executor_does_not() -> None:
         "import threading; from headwater.listeners.bus.executor import DaemonExecutor; began = threading.Event();"
         "DaemonExecutor('x').submit(lambda: (began.set(), threading.Event().wait())); began.wait(); print('over')"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "over\n"
 
 
@@ -155,5 +155,5 @@ def test_handing_over_is_whole_or_not_at_all(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_bus_needs_no_spark() -> None:
     program = "import sys, headwater.listeners.bus; print('pyspark' in sys.modules or 'py4j' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "False\n"

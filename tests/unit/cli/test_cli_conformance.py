@@ -151,7 +151,7 @@ def test_scripts_are_written_into_a_new_directory_only(tmp_path: Path, capsys: p
 
 
 def post(port: int, body: bytes, **headers: str) -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/api/v1/lineage", body, headers)
     status = connection.getresponse().status
     connection.close()
@@ -184,7 +184,7 @@ def test_events_come_in_chunks_too(tmp_path: Path) -> None:
     file = tmp_path / "events.ndjson"
     data = gzip.compress(json.dumps({"n": "x" * 5000}).encode())
     with EventCollector("127.0.0.1", 0, file) as collector:
-        connection = HTTPConnection("127.0.0.1", collector.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", collector.port, timeout=60)
         for _ in range(2):
             headers = {"Content-Encoding": "gzip", "Transfer-Encoding": "chunked"}
             connection.request("POST", "/", iter([data[:7], data[7:]]), headers, encode_chunked=True)

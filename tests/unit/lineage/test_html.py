@@ -65,7 +65,9 @@ class TestPage:
     @pytest.mark.parametrize("ask", [upstream_tables, upstream_state, upstream_snapshots, downstream_tables])
     @pytest.mark.parametrize("story", [diamond, cycle, streams, columns])
     def test_every_answer_is_well_formed(self, connection: Connection, ask: Any, story: Any) -> None:
-        Read(as_html(ask(with_story(connection, story), "db.b")))
+        page = Read(as_html(ask(with_story(connection, story), "db.b")))
+        assert len(page.of("h1")) == 1
+        assert page.of("g") or page.of("p"), "a picture, or words that nothing is known"
 
     def test_a_way_and_nothing(self, connection: Connection) -> None:
         found = as_html(path_between(with_story(connection, diamond), "db.a", "db.d"))

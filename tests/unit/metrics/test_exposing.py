@@ -63,14 +63,14 @@ def test_a_real_scrape_tells_how_it_is_now_until_the_bus_ends(tmp_path: Path) ->
         assert bus.stop(60)
         assert bus.metrics_url is None
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(address(url), timeout=5)
+            socket.create_connection(address(url), timeout=PATIENCE)
     until(lambda: not [each for each in threading.enumerate() if each.name.startswith("headwater-metrics")])
 
 
 def test_one_who_scrapes_and_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
     with bus_of(tmp_path, TAKING, SERVED) as bus:
         url = url_of(bus)
-        hung = [socket.create_connection(address(url), timeout=5) for _ in range(5)]
+        hung = [socket.create_connection(address(url), timeout=PATIENCE) for _ in range(5)]
         hung[0].sendall(b"GET /metr")
         hung[1].sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         assert emit_all(bus, DRAFTS)
@@ -167,7 +167,7 @@ def test_a_forked_child_does_not_keep_the_port(tmp_path: Path) -> None:
             assert "headwater_info" in get(url)
             assert bus.stop(60)
             with pytest.raises(ConnectionRefusedError):
-                socket.create_connection(address(url), timeout=5)
+                socket.create_connection(address(url), timeout=PATIENCE)
         finally:
             os.write(go_on[1], b"1")
             os.waitpid(child, 0)

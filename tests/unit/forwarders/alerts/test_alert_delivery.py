@@ -25,6 +25,7 @@ from tests.kit import seeds
 from tests.kit.forwarders.alerts import NOON, altered, failed, lineage
 from tests.kit.forwarders.stage import LONG, MemoryBus, Stage, until
 from tests.kit.forwarders.webhook_server import WebhookAnswer, WebhookServer, webhook_server
+from tests.kit.waiting import attempts
 
 pytestmark = pytest.mark.slow
 
@@ -133,13 +134,13 @@ def test_a_server_that_fails_and_processes_that_restart_lose_no_alert(server: We
 def test_one_that_hangs_delays_no_other(server: WebhookServer, tmp_path: Path) -> None:
     with webhook_server() as other:
         other.answers += [WebhookAnswer(fault="hang")] * 3
-        places = webhook("stuck", other, more='request.timeout = "20 s"') + webhook("w", server)
+        places = webhook("stuck", other, more='request.timeout = "60 s"') + webhook("w", server)
 
         async def go() -> None:
             target = forwarder(tmp_path, places, "stuck", "w")
             began = time.monotonic()
             await target.handle(batch([failed(1), failed(2)]))
-            assert time.monotonic() - began < 10, "reading must not wait for it either"
+            assert time.monotonic() - began < 50, "reading must not wait for it either"
             await until(lambda: len(server.accepted) == 2)
             other.released.set()
             other.answers.clear()
@@ -241,7 +242,10 @@ class TestCommands:
 
         async def go() -> str | None:
             await target.handle(batch([failed(1)]))
-            await target.settle()
+            for _ in attempts("one that came so far, as not each does in its three seconds of a busy machine"):
+                await target.settle()
+                if file.exists() and file.read_text("utf-8"):
+                    break
             error = target._dispatchers[0].error
             await target.close()
             return error
@@ -249,10 +253,9 @@ class TestCommands:
         assert "was killed" in str(asyncio.run(go()))
         parent, child = map(int, file.read_text("utf-8").split())
         assert not Path(f"/proc/{parent}").exists()
-        deadline = time.monotonic() + LONG
-        while is_running(child) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not is_running(child)
+        for _ in attempts("the end of what it started"):
+            if not is_running(child):
+                break
 
     def test_one_that_is_not_there(self, tmp_path: Path) -> None:
         target = forwarder(tmp_path, command("c", "/nowhere/page"), "c")
