@@ -367,3 +367,27 @@ def test_what_is_behind_a_table_without_snapshots_is_not_known(
     assert found.is_consistent is (None if is_written else True)
     assert [each.about for each in found.limits] == (["lake.db.f"] if is_written else [])
     assert check(connection, ["b", "d"]).is_consistent is (True if table_format is Format.KAFKA else None)
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_a_branch_has_what_main_had_when_it_was_made(connection: Connection, is_merged: bool) -> None:
+    """It finds a number of main's that came again after a rollback, and is taken for the one that the branch has."""
+    story = StoryProducer()
+    story.format = Format.PAIMON
+    story.commit("a@1", parent=None)
+    story.commit("a@2", replaced=ALL)
+    made = {"context": CONTEXT, "identifier": named("a"), "dataset": dataset("a"), "generation": "1"}
+    story.emit(story.minute + 0.5, CreateBranch, **made, branch="side", snapshot=2)
+    story.commit("a@1", kind=CommitKind.ROLLBACK, parent=None, replaced=UNKNOWN)
+    story.commit("b@1", reads=["a[side]@2"], replaced=ALL)
+    story.commit("a@2", replaced=ALL)
+    story.commit("c@1", reads=["a@2"], replaced=ALL)
+    story.commit("d@1", reads=["a[side]@2"], replaced=ALL)
+    if is_merged:
+        story.emit(story.minute + 0.5, BranchMerged, **made, branch="side", snapshot=2)
+        story.commit("e@1", reads=["a@2"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is False
+    assert check(connection, ["b", "d"]).is_consistent is True
+    if is_merged:
+        assert check(connection, ["c", "e"]).is_consistent is not True

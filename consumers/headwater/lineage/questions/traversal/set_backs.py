@@ -7,6 +7,7 @@ that the table had since the branch was made.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -71,11 +72,13 @@ class SetBacks:
                 for each in load_pointers(self._connection, group, _ROLLBACK)
                 if each.snapshot is not None
             ]
-            known += (merge for each in group for merge in self._merges(each))
+            known += [merge for each in group for merge in self._merges(each, known)]
             self._known[dataset] = known
         return known
 
-    def _merges(self, dataset: bytes) -> list[SetBack]:
+    def _merges(self, dataset: bytes, rollbacks: Collection[SetBack]) -> list[SetBack]:
+        """Return the set-backs by merges of branches: behind where the branch was made, or behind what the other one was
+        rolled back to since."""
         row, branch = table_of(t.MODIFICATION).c, table_of(t.BRANCH).c
         chosen = select(row.detail, row.generation, row.time).where(
             row.dataset == dataset, row.kind == "BranchMerged", row.effect == "APPLIED"
@@ -84,12 +87,15 @@ class SetBacks:
         if not merges:
             return []
         begun = {
-            each.branch: each.from_snapshot
+            each.branch: (each.from_snapshot or 0, each.first)
             for each in self._connection.execute(
-                select(branch.branch, branch.from_snapshot).where(branch.dataset == dataset)
+                select(branch.branch, branch.from_snapshot, branch.first).where(branch.dataset == dataset)
             )
         }
-        return [
-            SetBack(generation, detail.get("into"), begun.get(detail.get("branch")) or 0, at, detail.get("snapshot"))
-            for detail, generation, at in merges
-        ]
+        found = []
+        for detail, generation, at in merges:
+            into = detail.get("into")
+            start, created = begun.get(detail.get("branch"), (0, 0))
+            since = [each.snapshot for each in rollbacks if each.branch == into and created < each.at <= at]
+            found.append(SetBack(generation, into, min([start, *since]), at, detail.get("snapshot")))
+        return found

@@ -73,7 +73,7 @@ class SnapshotWriters:
         self._known: dict[DatasetSnapshot, dict[bytes, SnapshotWrite]] = {}
         self._whole: set[DatasetSnapshot] = set()
         self._changes: set[DatasetSnapshot] = set()
-        self._branches: dict[bytes, list[tuple[str, str | None, int | None]]] = {}
+        self._branches: dict[bytes, list[tuple[str, str | None, int | None, int]]] = {}
         self._read_to: dict[bytes, int] = {}
         self._determined: dict[int, dict[tuple[object, ...], list[SnapshotWrite]]] = {}
         """The writes of snapshots, by their numbers, until more with that number is loaded: as far as they don't depend
@@ -166,7 +166,8 @@ class SnapshotWriters:
             return _choose_writes(exact, ref.at)
         if ref.any_branch or any(each.format == ICEBERG for each in there):
             return _choose_writes(there, ref.at)
-        return _choose_writes([each for each in there if self._is_inherited(each, ref)], ref.at)
+        merged = [each for each in there if (each.branch, ref.branch) in self._merges(ref.dataset)]
+        return self._inherited(ref) or _choose_writes(merged, ref.at)
 
     def generations(self, ref: SnapshotRef) -> set[str]:
         """Return the generations of the table that have this number."""
@@ -202,22 +203,24 @@ class SnapshotWriters:
         times = (min(write.at, ref.at), max(write.at, ref.at))
         return not is_pointer(write) and self.set_backs.is_between(ref.dataset, *where, times)
 
-    def _is_inherited(self, write: SnapshotWrite, ref: SnapshotRef) -> bool:
-        """Return whether a branch has the snapshot from the branch that it was created from, or that was merged into
-        it."""
-        for branch, origin, snapshot in self._lines(ref.dataset):
-            if branch == ref.branch and origin == write.branch and snapshot is not None and ref.snapshot <= snapshot:
-                return True
-        return (write.branch, ref.branch) in self._merges(ref.dataset)
+    def _inherited(self, ref: SnapshotRef) -> list[SnapshotWrite]:
+        """Return who wrote a snapshot that a branch has from another one, as that was when the branch was created: its
+        numbers can have come again since."""
+        for branch, origin, snapshot, created in self._lines(ref.dataset):
+            if branch == ref.branch and snapshot is not None and ref.snapshot <= snapshot and created < ref.at:
+                begun = ref._replace(branch=origin, at=created)
+                if found := self._choose(begun, self._candidates(begun)):
+                    return found
+        return []
 
-    def _lines(self, dataset: bytes) -> Collection[tuple[str, str | None, int | None]]:
+    def _lines(self, dataset: bytes) -> Collection[tuple[str, str | None, int | None, int]]:
         known = self._branches.get(dataset)
         if known is None:
             row = table_of(t.BRANCH).c
             found = self.connection.execute(
-                select(row.branch, row.from_branch, row.from_snapshot).where(row.dataset == dataset)
+                select(row.branch, row.from_branch, row.from_snapshot, row.first).where(row.dataset == dataset)
             )
-            known = self._branches[dataset] = [(each[0], each[1], each[2]) for each in found]
+            known = self._branches[dataset] = [(each[0], each[1], each[2], each[3]) for each in found]
         return known
 
     def _merges(self, dataset: bytes) -> set[tuple[str | None, str | None]]:
