@@ -77,7 +77,7 @@ class SetBacks:
         return known
 
     def _merges(self, dataset: bytes, rollbacks: Collection[SetBack]) -> list[SetBack]:
-        """Return the set-backs by merges of branches: behind where the branch was made, or behind what the other one was
+        """Return the set-backs by merges: behind where the branch was made, or behind what the other one was
         rolled back to since."""
         row, branch = table_of(t.MODIFICATION).c, table_of(t.BRANCH).c
         chosen = select(row.detail, row.generation, row.time).where(
