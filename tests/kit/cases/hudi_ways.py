@@ -158,8 +158,8 @@ PROCEDURES: Final[Mapping[str, Way]] = {
     }.items()
 }
 LEADING_BACK: Final[Mapping[str, Way]] = {
-    "CALL of a redirected table": sql("CALL run_clustering(table => 'db.appended')"),
     "INSERT with sync": with_settings(f"INSERT INTO {MINE} {ROW}"),
+    "CALL of a redirected table": sql("CALL run_clustering(table => 'db.appended')"),
     "UPDATE with sync": with_settings(f"UPDATE {MINE} SET amount = 1 WHERE id = 1"),
     "DELETE with sync": with_settings(f"DELETE FROM {MINE} WHERE id = 1"),
     "MERGE with sync": with_settings(
@@ -174,7 +174,6 @@ LEADING_BACK: Final[Mapping[str, Way]] = {
     "saveAsTable with sync": lambda spark, w: (
         rows(spark).write.format("hudi").options(**SYNCED).mode("append").saveAsTable(MINE)
     ),
-    "writeTo with a path": lambda spark, w: rows(spark).writeTo(MINE).option("path", w.other).append(),
     "saveAsTable with a path": lambda spark, w: (
         rows(spark).write.format("hudi").mode("append").option("path", w.other).saveAsTable(MINE)
     ),
@@ -248,7 +247,7 @@ JAVA: Final[Mapping[str, Way]] = {
     ),
 }
 PASSING: Final[Mapping[str, Way]] = {
-    "INSERT where the lens leads": sql(f"INSERT INTO {MINE} SELECT id, amount FROM {MINE} WHERE id = 1"),
+    "INSERT where the lens leads": sql(f"INSERT INTO {MINE} SELECT id, amount FROM {MINE} WHERE id < 0"),
     "UPDATE where the lens leads": sql(f"UPDATE {MINE} SET amount = 0 WHERE id > 100"),
     "DELETE where the lens leads": sql(f"DELETE FROM {MINE} WHERE id > 100"),
     "MERGE where the lens leads": sql(

@@ -37,6 +37,7 @@ from headwater.events import (
     StatementFailed,
     Table,
 )
+from headwater.events.base import StringMap
 from headwater.events.changes import AddColumn
 from headwater.events.jobs import ErrorDetails, JobStatus, Sink
 from headwater.events.tables import Column
@@ -219,7 +220,7 @@ def with_long_errors(url: str) -> None:
     producer.emit(20, JobStarted, job_type="BATCH", user="ann")
     plan = "".join(f"\n{'  ' * n}+- Project [column_{n} AS c{n}]" for n in range(60))
     message = "[TABLE_OR_VIEW_NOT_FOUND] The table cannot be found."
-    error = ErrorDetails(type="AnalysisException", message=message, parameters={"plan": plan})
+    error = ErrorDetails(type="AnalysisException", message=message, parameters=StringMap({"plan": plan}))
     producer.emit(21, StatementFailed, error=error, outputs=(Sink(**place("weekly")),))
     producer.emit(22, JobStatusChanged, status=JobStatus.FAILED, error=ErrorDetails(type="ExitError", message="code 3"))
     producer.emit(23, Closed)
