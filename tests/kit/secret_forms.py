@@ -35,10 +35,22 @@ def _unescaped(line: str) -> str:
 GROUPS: Final = {
     **{
         name: _lines(name)
-        for name in ("SQL", "JSON", "XML", "code", "URLs", "commands", "tokens", "prose", "mixed", "second look")
+        for name in (
+            "SQL",
+            "JSON",
+            "XML",
+            "code",
+            "URLs",
+            "commands",
+            "tokens",
+            "prose",
+            "mixed",
+            "second look",
+            "third look",
+        )
     },
     "blocks": _SECTIONS["blocks"].split("\n%%\n"),
-}
+}  # fmt: skip
 NAMES: Final = [_unescaped(name) for name in _lines("names")]
 BINDINGS: Final = [_unescaped(binding) for binding in _lines("bindings")]
 OPTION_NAMES: Final = [*NAMES, *_lines("option names")]

@@ -16,8 +16,8 @@ from urllib.parse import unquote_to_bytes
 _UNUSUAL: Final = re.compile(r"[\\%&\0]|[^\x00-\x7f]")
 _QUOTING: Final = re.compile(r"\\(?=[\W_])")
 _ESCAPE: Final = re.compile(
-    r"(?:%[0-9A-Fa-f]{2})+|(?:\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2})+|\\u\{[0-9A-Fa-f]{1,5}\}"
-    r"|&(?:#\d{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z]{2,8};)|\\(?:n|r(?!sa|ecovery)|t(?!oken|otp))"
+    r"(?i)(?:%[0-9a-f]{2})+|(?:\\u[0-9a-f]{4}|\\x[0-9a-f]{2})+|\\u\{[0-9a-f]{1,5}\}"
+    r"|&(?:#\d{1,7};?|#x[0-9a-f]{1,6};?|[a-z]{2,8};)|\\(?:n|r(?!sa|ecovery)|t(?!oken|otp))"
 )
 _MOST_ESCAPES: Final = 1_000
 _MOST_LAYERS: Final = 5
@@ -60,7 +60,7 @@ def fold(text: str) -> Folded | None:
 def _unescape(found: re.Match[str]) -> str:
     """What was escaped, with NULs behind it up to the length of the escape. A line end is a vertical tab, since of two
     lines in quotes nobody knows whether they were ones."""
-    escaped = found.group()
+    escaped = found.group().lower()  # who puts a text in capitals puts its escapes in capitals
     try:
         if escaped[0] == "%":
             plain = unquote_to_bytes(escaped).decode()
@@ -73,7 +73,7 @@ def _unescape(found: re.Match[str]) -> str:
         else:
             plain = escaped.encode().decode("unicode_escape").encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeError:
-        return escaped
+        return found.group()
     return plain[: len(escaped)].ljust(len(escaped), "\0")
 
 

@@ -28,10 +28,10 @@ STRONG: Final = word_set("""
     docker_config recovery_code recovery_phrase seed_phrase seed_words key_phrase code_word safe_word backup_code
     security_code security_answer verification_code authentication_string snmp azure_sas
     access_key account_key activation_key admin_key aes_key api_key app_key auth_key cipher_key client_key crypto_key
-    decryption_key deploy_key encryption_key fernet_key hmac_key instrumentation_key isakmp_key kms_key license_key
-    machine_key master_key pairing_key priv_key private_key product_key pvt_key rsa_key sas_key serial_key server_key
-    service_key session_key shared_key signing_key sse_key ssh_key storage_key subscription_key symmetric_key tls_key
-    validation_key key_string
+    decryption_key deploy_key encryption_key fernet_key footer_key hmac_key instrumentation_key isakmp_key kms_key
+    license_key machine_key master_key pairing_key priv_key private_key product_key pvt_key rsa_key sas_key serial_key
+    server_key service_key session_key shared_key signing_key sse_key ssh_key storage_key subscription_key symmetric_key
+    tls_key validation_key key_string
 """)
 """Whatever holds one of these, with separators or without, is a secret's name. `_`: the words also stand apart."""
 WEAK: Final = word_set("""

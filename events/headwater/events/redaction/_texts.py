@@ -71,14 +71,15 @@ _NAMED: Final = any_of(
     signature["'`]{0,4}\s{0,8}(?:[-=]>|=|["'`]\s{0,8}:|mism)  invalid signature  hub-signature
     auth [\w.@-]{1,64}[:/]\S  log(?:in|ging in as|ged in as) [\w.@-]{1,64}[:/]\S  on >\S
     basic\s+(?=[a-z+/_=-]{0,200}[0-9=])[\w+/=-]{6}  negotiate\s+\S{8}  ntlm\s+\S{8}  digest[\s:=]\s*\w+[=:]
-    x-[a-z-]{0,20}(?:key|auth|session)\b  crypt(?:ed)? with  crypt\s?\(  openrowset\s?\(  linkedsrvlogin  encrypt_string
+    x-[a-z-]{0,20}(?:key|auth|session|api)\b  crypt(?:ed)? with  crypt\s?\(  openrowset\s?\(  linkedsrvlogin
+    encrypt_string
     pbkdf2  \{s?sha  \$(?:2[abxy]?|[156y]|apr1|argon2\w{0,2})\$  scram-sha-\d{1,3}\$
     :(?:\d{2,5}|\*):[^:\s]{1,64}:[^:\s]{1,64}:\S  //[\w.%-]{1,64}:[ \t\r]*[\n\v]
     \|\s?(?:sudo|kinit)\b  sudo -s\b  <<<  <<[-~]?[\\"']{0,4}[a-z_]  =<\(
     <<[-~]?\s{1,4}["']{0,4}[a-z_]\w{0,32}["']{0,4}\s{0,4}[\n\v]
     -(?<=[\s"',]-)(?:[a-z]{0,3}?[pauwkxbe]|-?value[ =]|o\s+user(?:name)?=)  -(?<=[(\[]-)[pauwk],
     -(?<=[\s"',]-)-(?:[a-z-]{0,16}(?:user|auth|creds|cert)[ =][^\s:]{1,64}:|auth[ =])
-    /(?<=\s/)(?:r?p|u(?:ser)?|pass)[:\s]  user=\w{1,64}%  user \S{1,64} using \s?\S
+    /(?<=\s/)(?:r?p|u(?:ser)?|pass)[:\s]  user=\w{1,64}%  user \S{1,64} (?:using|pass) \s?\S
     """,
 )
 _LOGINS: Final = any_of(
@@ -96,7 +97,7 @@ FRAME: Final = re.compile(r"(?m)^[ \t]+at (?:[\w$]+[./])+[\w$<>]+\([\w$. ]{1,80}
 _UNCERTAIN: Final = re.compile(r"[^A-Za-z\s,.:;()\[\]{}$_+>-]")
 _WORDS: Final = re.compile(r"\s*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.]?[ \t]+)*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.:]?\s*)?")
 _BLANK: Final = re.compile(r"\n[ \t\r\f\v]*\n")
-_BINDS: Final = (":", "=", "->", "=>", "(", "[", "{", ",", "|")
+_BINDS: Final = (":", " =", "->", "=>")
 _VISIBLE: Final = re.compile(r"\w")
 Place = tuple[int, int]
 """Where a secret is named or recognised, and until where the text may be shown."""
