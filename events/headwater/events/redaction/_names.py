@@ -15,7 +15,7 @@ def word_set(words: str) -> frozenset[str]:
 
 
 STRONG: Final = word_set("""
-    assword p_a_s_s_w_o_r_d passwd passw0rd p4ss pa55 passwort passwrd passwrod passw pasword p@ssw pa$$w pass_phrase
+    assword pa_ss_word passwd passw0rd p4ss pa55 passwort passwrd passwrod passw pasword p@ssw pa$$w pass_phrase
     pass_code pass_key pass_number pswd pwd key_pass store_pass passord kenn_wort kennziffer zugangscode losungswort
     kodeord contrasena clave_secreta clave_es mot_de_passe senha haslo wachtwoord losenord adgangskode salasana jelszo
     salaisuus titkos parola parool heslo sifre lozinka geslo zaporka geheim schlussel sleutel jeton segret segred
@@ -82,9 +82,10 @@ def any_of(*alternatives: str) -> re.Pattern[str]:
 
 
 _STRONG: Final = any_of(
+    r"p\sa\ss\ss\sw\so\sr\sd",
     *(
         re.escape(folded.text).replace("_", r"\s{0,12}")
         for name in sorted(STRONG, key=len, reverse=True)
         if (folded := fold(name))
-    )
+    ),
 )
