@@ -18,8 +18,8 @@ MODULES = {
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """Run a command that must succeed and give its output."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=100)
+    """Run a command that must succeed and give its output. A wheel compiles our Java, for minutes on a busy machine."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
     return done.stdout
 
