@@ -153,10 +153,8 @@ def _is_unsure(state: TableContents, dataset: bytes) -> bool:
 
 
 def _is_vague(state: TableContents, dataset: bytes) -> bool:
-    """Return whether equality can't be seen: it has no versions, or some changes of it are missing."""
-    if state.dataset == dataset:
-        return not state.version.is_known
-    return any(each.has_hole or not each.version.is_known for _, each in state.contents.all.of(dataset))
+    """Return whether equality can't be seen."""
+    return not state.version.is_known if state.dataset == dataset else dataset in state.contents.all.vague
 
 
 class _PairDoubts:

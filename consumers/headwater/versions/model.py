@@ -201,6 +201,16 @@ class AllContents:
             if each.version.is_within
         ]
 
+    @cached_property
+    def vague(self) -> frozenset[bytes]:
+        """The tables that have no versions, or of which some changes are missing: whether others have the same of them
+        can't be seen."""
+        return frozenset(
+            source
+            for (_, source), states in self.states.items()
+            if any(each.has_hole or not each.version.is_known for each in states.values())
+        )
+
     def of(self, source: bytes) -> list[tuple[bytes, SourceState]]:
         """Return the states of a table with the tables that read them."""
         return [

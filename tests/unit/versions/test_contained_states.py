@@ -327,7 +327,7 @@ def test_what_a_stream_of_hudi_lacks_that_does_not_show_where_it_began(connectio
     story = StoryProducer()
     story.format = Format.HUDI
     story.commit("x@20261127084009881", parent=None)
-    where = story.where({"table": "x", "branch": None}) | {
+    where: dict[str, Any] = story.where({"table": "x", "branch": None}) | {
         "snapshot": 20261127084009881,
         "version": "20261127084010001",
     }
