@@ -20,7 +20,7 @@ import pytest
 
 from headwater.cli import main
 from headwater.cli.commands import Command, Leaf
-from headwater.cli.doctor import installation, spool
+from headwater.cli.doctor import compiled_classes, installation, spool
 from headwater.cli.doctor.class_files import Jars
 from headwater.cli.doctor.compiled_classes import check_compiled_classes
 from headwater.cli.doctor.format_jars import check_format_jars
@@ -65,9 +65,22 @@ def nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setattr(checks, "_SLOW_SECONDS", 60.0)
 
 
+_answers: dict[tuple[Path, ...], bool] = {}
+_are_in_wheel: Any = vars(compiled_classes)["_are_in_wheel"]
+
+
+def are_in_wheel_once(class_path: Any) -> bool:
+    """All jars of Spark are read for it, and most tests here are about something else."""
+    key = tuple(class_path._named)
+    if key not in _answers:
+        _answers[key] = _are_in_wheel(class_path)
+    return _answers[key]
+
+
 @pytest.fixture
-def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Doctor:
+def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doctor:
     """The exit code, and the findings."""
+    monkeypatch.setattr(compiled_classes, "_are_in_wheel", are_in_wheel_once)
 
     def run(*arguments: str, **keys: str) -> tuple[int, list[dict[str, Any]]]:
         given = {
