@@ -244,6 +244,7 @@ def test_an_empty_table_has_no_snapshot_to_read(driver: Driver) -> None:
     assert not of(Gap, events)
 
 
+@pytest.mark.smoke
 def test_a_cached_frame_was_read_when_it_was_cached(driver: Driver) -> None:
     history = History(driver)
     frame: Any = driver.spark.table(history.table).select("id").cache()
@@ -255,6 +256,26 @@ def test_a_cached_frame_was_read_when_it_was_cached(driver: Driver) -> None:
     frame.unpersist()
     assert history.truth.current not in history.made
     assert _only_input(events).snapshot == history.made[2]
+
+
+@pytest.mark.smoke
+def test_a_cache_of_what_another_session_has_written_since(driver: Driver) -> None:
+    """Spark plans such a cache anew. From Spark 4.1 on its tables are pinned, and nothing of the plan that is cached
+    has the statement's ids or says what was asked: the snapshot that it is pinned at says which relation it is."""
+    history = History(driver)
+    frame: Any = driver.spark.table(history.table).select("id").cache()
+    frame.count()
+    driver.spark.newSession().sql(f"INSERT INTO {history.table} VALUES (9, 'z')")
+    frame.createOrReplaceTempView(f"{history.db}_cached")
+    path = driver.warehouse / driver.name()
+
+    events = driver.events_of(
+        f"INSERT OVERWRITE DIRECTORY '{path}' USING json SELECT id FROM {history.db}_cached",
+    )
+
+    frame.unpersist()
+    rows = sum(len(each.read_text().splitlines()) for each in path.glob("part-*"))
+    assert _only_input(events).snapshot == {3: history.made[2], 4: history.truth.current}[rows]
 
 
 def test_a_table_that_was_loaded_long_ago_is_read_as_it_was(driver: Driver) -> None:

@@ -9,6 +9,7 @@ import pytest
 from headwater.events import AlterTable, Committed, CreateTable, CreateView, Gap, StatementFailed, TableName
 from headwater.events.changes import RecommentColumn
 from tests.kit.spark.driver import PLAIN, Driver, driver_fixture, edges, of, the
+from tests.kit.spark.versions import MAJOR, MINOR
 from tests.kit.spark_messages import mask_all_messages
 
 pytestmark = [pytest.mark.spark4, pytest.mark.smoke]
@@ -98,6 +99,19 @@ def test_columns(driver: Driver, db: str, case: Write) -> None:
     assert {each.table for each in committed.inputs} == {TableName(catalog="spark_catalog", database=db, table="p")}
     assert edges(driver.lineage(committed)) == case.columns
     assert not of(Gap, events)
+
+
+def test_a_recursive_query_reads_its_tables_and_nothing_else(driver: Driver, db: str) -> None:
+    """The reference to itself isn't a source. Its columns aren't followed, which is a Gap."""
+    if (MAJOR, MINOR) < (4, 1):  # Spark 4.0 has no recursion
+        return
+    events = driver.events_of(
+        f"INSERT INTO {db}.q WITH RECURSIVE r AS "
+        f"(SELECT id, s FROM {db}.p UNION ALL SELECT id + 1, s FROM r WHERE id < 3) SELECT * FROM r"
+    )
+    (read,) = the(Committed, events).inputs
+    assert read.table == TableName(catalog="spark_catalog", database=db, table="p")
+    assert [gap.detail for gap in of(Gap, events)] == ["columns can't be followed through UnionLoop"]
 
 
 def test_types_that_are_new(driver: Driver, db: str) -> None:

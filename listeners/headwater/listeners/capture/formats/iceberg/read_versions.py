@@ -82,8 +82,10 @@ def _matches_selector(read: Read, asked: SnapshotSelector, others: set[int]) -> 
     if (_branch_or_none(read.get("branch")), read.get("tag")) != (asked.branch, asked.tag if "tag" in read else None):
         return False
     pinned = read.get("asked")
-    if asked.snapshot is not None or asked.changes:
+    if asked.changes:
         return pinned == asked.snapshot
+    if asked.snapshot is not None:  # later versions of Iceberg's keep what was asked for as what it led to only
+        return asked.snapshot in {pinned, read.get("pinned")}
     return pinned is None or pinned not in others
 
 

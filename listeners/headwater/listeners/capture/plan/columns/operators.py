@@ -42,8 +42,10 @@ PASS_THROUGH: Final = frozenset(
     ]
 )
 """Give the columns of their child as they are, and choose no rows by what is in them."""
-GENERATED_LEAVES: Final = frozenset(["CommandResult", "EmptyRelation", "LocalRelation", "OneRowRelation", "Range"])
-"""Leaves that read nothing."""
+GENERATED_LEAVES: Final = frozenset(
+    ["CommandResult", "EmptyRelation", "LocalRelation", "OneRowRelation", "Range", "UnionLoopRef"]
+)
+"""Leaves that read nothing, or what the plan has read above them: a recursive query refers to itself."""
 _FIXED_SIZE: Final = frozenset(["CreateArray", "CreateMap"])
 """What a generator makes as many rows of, whatever is in it."""
 
