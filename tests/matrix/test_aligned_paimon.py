@@ -191,3 +191,25 @@ def test_a_sink_of_paimon_whose_changes_are_two_commits_is_refused(shop: Shop) -
     shop.sql(f"CREATE TABLE {sink} (id INT) TBLPROPERTIES ({BESIDE})")
     with pytest.raises(ConfigurationError, match="deletion vectors"):
         shop.query().run(lambda batch: batch.write(sink, lambda: None))
+
+
+def test_a_source_that_is_a_branch_is_read_there(shop: Shop) -> None:
+    """It finds a branch that is looked at on main. Truth: the rows that were written to it."""
+    shop.sql(f"CALL pai.sys.create_branch(table => '{shop.orders.removeprefix('pai.')}', branch => 'test')")
+    main, branch = shop.orders, f"{shop.db}.`orders$branch_test`"
+    shop.orders = branch
+    shop.add(2)
+    seen: list[tuple[list[int], list[int]]] = []
+
+    def look(batch: AlignedBatch) -> None:
+        rows = (batch.changes("orders"), batch.state("orders"))
+        changes, state = (sorted(row.id for row in each.collect()) for each in rows)
+        seen.append((changes, state))
+
+    shop.query().run(look)
+    shop.orders = main
+    shop.add(100)
+    shop.orders = branch
+    shop.add(3)
+    shop.query().run(look)
+    assert seen == [([2], [2]), ([3], [2, 3])]
