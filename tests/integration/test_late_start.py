@@ -18,7 +18,12 @@ from tests.kit.drivers import PYTHON, SESSION, Ended, Place
 from tests.kit.spark.hosting import configure
 from tests.kit.spark.versions import packages
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+KEPT = (
+    "test_what_a_job_did_before_a_late_start_is_read_once_and_in_order",
+    "test_a_job_that_ends_before_capture_is_ready_is_a_gap",
+    "test_what_a_late_start_has_of_iceberg_is_exact_or_a_gap",
+)
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(3, keep=KEPT)]
 LATE = """
 import threading
 from headwater.listeners.installation import InstallationFactories, contexts
