@@ -38,12 +38,14 @@ _HARMLESS: Final = any_of(
     end_(?:object|array) token  extra input '[a-z_<>]{1,32}'  mismatched input '[a-z_<>]{1,32}'  missing '[a-z_]{1,32}'
     at or near '[a-z_]{1,32}'  unexpected token '[^\w\s]{1,3}'  unexpected_token\]  wrong_num_token\]  aes_key_length\]
     password[-_.]?(?:file|callable|command)\b(?!\s*[=:]?\s*['"])  /0x[0-9a-f]+@[0-9a-f]
+    invalid credentials with sasl mechanism [a-z0-9-]{1,20}(?![\w:=-])
+    producer\.sasl\.username and producer\.sasl\.password(?![\w.-]|\s*[:='"])
     abfss?://[\w.-]+@  wasbs?://[\w.-]+@  adl://[\w.-]+@  oci://[\w.-]+@
     """,
     r"/secrets?(?=/[\w.-]|\.(?:conf|properties|json|ya?ml|toml|xml|ini|env|txt|jks|p12)\b)"
     rf"(?=[\w./+-]{{0,200}}[\"')\]]{{0,2}}(?:[:,;]? (?:{_FILE_SAID})\b|[.]?\s{{0,8}}\Z))",
 )
-_HARMLESS_HINTS: Final = ("token", "password", "://", "length]", "0x", "/secret")
+_HARMLESS_HINTS: Final = ("token", "password", "sasl", "://", "length]", "0x", "/secret")
 _WEAK: Final = word_set("""
     pass pw pin psk otp mfa 2fa puk mdp kode clave sandi sifra sas sig sid salt seed auth cred creds cvv cvv2 cvc hmac
     nonce pepper assertion license

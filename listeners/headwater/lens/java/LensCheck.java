@@ -17,7 +17,8 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 
 /** Refuses a plan that reads or writes something which the lens doesn't answer for. It trusts nothing that came before. */
 public final class LensCheck {
-    private static final Set LOCAL = setOf("LocalRelation,OneRowRelation,Range,CommandResult,CTERelationRef,LogicalRDD,EmptyRelation,ExternalRDD,UnresolvedSubqueryColumnAliases,UnionLoopRef,InlineTable,ResolvedInlineTable,CurrentNamespace,MemoryPlan,CompoundBody");
+    private static final Set LOCAL = setOf("LocalRelation,OneRowRelation,Range,CommandResult,CTERelationRef,LogicalRDD,EmptyRelation,ExternalRDD,UnresolvedSubqueryColumnAliases,UnionLoopRef,InlineTable,ResolvedInlineTable,CurrentNamespace,MemoryPlan,CompoundBody,"
+        + "ClearCacheCommand,ResetCommand,CreateSQLFunctionCommand");
     private static final Set STARTED = setOf("StreamingDataSourceV2Relation,StreamingDataSourceV2ScanRelation,StreamingExecutionRelation");
     /** It calls whatever Java the statement names. */
     private static final String REFLECTION = "CallMethodViaReflection";
@@ -154,7 +155,7 @@ public final class LensCheck {
         } else if (type.startsWith("Streaming")) {
             Object table = Leaves.call(leaf, "identifier");
             stream(leaf, table);
-        } else if (!LOCAL.contains(type) && !type.startsWith("Resolved") && !type.startsWith("Unresolved") && !(leaf instanceof org.apache.spark.sql.catalyst.plans.logical.IgnoreCachedData)) {
+        } else if (!LOCAL.contains(type) && !type.startsWith("Resolved") && !type.startsWith("Unresolved")) {
             if (reads == null) read(type + " " + leaf.simpleString(100), false);
         }
     }
