@@ -8,6 +8,7 @@ few that are known to be unsteady. What is long runs in slices (tools/test_all.p
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -17,7 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from tools import check, environment, sparks
 
 # Groups of tests stay in one worker (tests/kit/plugins/tiers.py): what they share, a Spark driver say, starts once.
-PARALLEL = ("--numprocesses", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
+# One worker more than cores: a worker waits a third of its time, for a JVM that starts or a server that answers.
+WORKERS = min(4, len(os.sched_getaffinity(0)) + 1)
+PARALLEL = ("--numprocesses", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
 CHOSEN = ("-m", "not long and not spark4")
 BEYOND_CHECK = ("-m", f"not long and not spark4 and (law or not ({check.FAST}))")
 SECOND = ("catalog_tables", "delta", "files", "iceberg_writes", "streams_files")
