@@ -13,7 +13,8 @@ state, or none.
 
 With gaps, topics are written from tables, rows come from what Spark doesn't show, lineage is deleted, and events are
 lost, but not those of a rollback, and not the only one that says from which tables another one is made, or that a table
-was made again: what nobody ever reported can't be known.
+was made again: what nobody ever reported can't be known. So what Spark doesn't show are rows of tables that are known
+to be behind a table.
 """
 
 from __future__ import annotations
@@ -148,6 +149,8 @@ class History:
         self._random, self._has_gaps = random, has_gaps
         self._rows = self._minute = self._labels = self._branches = 0
         self._producer = ScriptedProducer(1)
+        self._reported: dict[str, set[str]] = {}
+        """By table those that its commits have read."""
         forms = [Format.DELTA, Format.PAIMON, Format.PAIMON, Format.ICEBERG, Format.ICEBERG, Format.KAFKA]
         self.tables: dict[str, Table] = {}
         for name in "abcdef"[: random.randint(3, 6)]:
@@ -245,13 +248,23 @@ class History:
         return Input(**where, branch=branch, main=branch is None, mode=ReadMode.STATE)
 
     def _read_unseen(self, table: Table, copies: dict[Path, Copy]) -> list[Input]:
-        """Rows of some table that a commit reads by way of something that Spark doesn't show."""
-        seen = [each for name, each in self.tables.items() if name < table.name and each.line]
+        """Rows that a commit reads by way of something that Spark doesn't show, of a table that others of its commits
+        have read: of what no commit was ever seen to read, nobody can know."""
+        seen = [each for each in self._known_behind(table) if each.line]
         if not seen or not self._has_gaps or self._random.random() >= 0.04:
             return []
         source = self._random.choice(seen)
         self._read_state(source, self._random.choice(source.line), copies)
         return [Input(dataset=None, opaque="an RDD")]
+
+    def _known_behind(self, table: Table) -> list[Table]:
+        found: set[str] = set()
+        waiting = [table.name]
+        while waiting:
+            new = self._reported.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        return [self.tables[each] for each in sorted(found)]
 
     def _read_changes(
         self, source: Table, job: int, copies: dict[Path, Copy], chains: dict[tuple[str, int], Chain]
@@ -392,17 +405,16 @@ class History:
         self._tell(table, output, inputs, 0)
 
     def _delete_lineage(self, table: Table) -> None:
-        """Delete lineage up to a time: of all, of a table, or of a job."""
+        """Delete lineage up to a time: of all, of a table, or of a job that isn't what made its table again."""
         self._minute += 1
         before = at(self._random.randint(1, self._minute))
-        job = JobName(name=f"{table.name}.0")
-        draft = self._random.choice(
-            [
-                expire_before(before),
-                LineageDeleted(scope=LineageScope.DATA, dataset=dataset(table.name), before=before),
-                delete_job(LineageScope.ALL, job, before=before),
-            ]
-        )
+        drafts = [
+            expire_before(before),
+            LineageDeleted(scope=LineageScope.DATA, dataset=dataset(table.name), before=before),
+        ]
+        if table.generation == 1:
+            drafts.append(delete_job(LineageScope.ALL, JobName(name=f"{table.name}.0"), before=before))
+        draft = self._random.choice(drafts)
         fields = {name: getattr(draft, name) for name in draft.model_fields_set - {"kind"}}
         self._producer.emit(self._minute, LineageDeleted, **fields)
 
@@ -458,6 +470,8 @@ class History:
         self._tell(table, output, inputs, job)
 
     def _tell(self, table: Table, output: Output, inputs: Sequence[Input], job: int) -> None:
+        names = {read.dataset.name.rpartition("/")[2] for read in inputs if read.dataset is not None}
+        self._reported.setdefault(table.name, set()).update(names - {table.name})
         more = {"inputs": tuple(inputs), "outputs": (output,), "job": JobName(name=f"{table.name}.{job}")}
         self._producer.emit(self._minute, Committed, barrier=self._minute, **more)
 
