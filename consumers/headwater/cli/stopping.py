@@ -1,4 +1,5 @@
-"""How a command that runs for months ends: a first signal lets it finish what it holds, a second one doesn't.
+"""How a command ends that is told to: one that runs for months finishes what it holds at a first signal, not at a
+second one; one that runs a job ends with it.
 
 Ending at once does no harm: what isn't finished is read again. It can be the only way, as a thread may be in the midst
 of a transaction, which nobody can take it out of.
@@ -10,8 +11,10 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final, NoReturn
 
 from headwater.cli import logs
@@ -58,6 +61,16 @@ def stop_on_signals(stop: Callable[[], None], seconds: int, finished: str) -> No
     handler, loop = GracefulStop(stop, seconds, finished), asyncio.get_running_loop()
     for each in SIGNALS:
         loop.add_signal_handler(each, handler.receive, each)
+
+
+@contextmanager
+def ended_by_sigterm() -> Generator[None]:
+    """Let a SIGTERM end what runs here as Ctrl-C does, so that the process of a job ends too."""
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _end(status: int) -> NoReturn:

@@ -13,6 +13,7 @@ from headwater.cli.exits import Exit, exit_for
 from headwater.cli.flags import Flags, count, is_number
 from headwater.cli.output import CommandOutput
 from headwater.cli.run import add_properties, once_each, properties_of, table_and_version
+from headwater.cli.stopping import ended_by_sigterm
 from headwater.cli.store import add_store
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError
 
@@ -97,7 +98,8 @@ def validate(given: Namespace, output: CommandOutput) -> int:
     try:
         with open_connection(given) as connection:
             plan = _plan(connection, given)
-        outcome = run_validation(plan, job)
+        with ended_by_sigterm():
+            outcome = run_validation(plan, job)
     except UnvalidatableError as e:
         if given.output == "json":
             output.record("validation", {"snapshot": e.sink, "verdict": "not run", "problems": list(e.problems)})

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,10 +16,12 @@ from headwater.cli.exits import Exit
 from headwater.errors import TerminalError
 from headwater.versions import validation
 from headwater.versions.validation.model import ComparedColumn, ValidationOutcome, ValidationStatus
+from tests.kit.drivers import ProcessGroup
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import StoryProducer
 from tests.kit.stores import open_new_store
 from tests.kit.versions.comparison import comparison
+from tests.kit.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -162,3 +167,30 @@ def test_an_aligned_job_is_named_with_its_data_version(capsys: pytest.CaptureFix
     assert "--pin is for jobs that lineage knows" in capsys.readouterr().err
     assert main(["validate", "b@8", "--sink", "b", "--run", "job.py"]) == Exit.CONFIGURATION
     assert "are for aligned jobs" in capsys.readouterr().err
+
+
+JOB = """
+import os, pathlib, signal
+pathlib.Path(__file__).with_name("pid").write_text(str(os.getpid()) + "\\n")
+signal.pause()
+"""
+VALIDATE = """
+from headwater.cli import main
+from headwater.versions.validation import process
+process._DRIVER = "job"
+raise SystemExit(main(["validate", "b@8", "--run", "report.py"]))
+"""
+
+
+@pytest.mark.slow
+def test_the_process_of_the_job_ends_with_a_command_that_is_terminated(tmp_path: Path) -> None:
+    """As it does with Ctrl-C: the job went on by itself, with nobody to compare what it made."""
+    (tmp_path / "job.py").write_text(JOB)
+    pid = tmp_path / "pid"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with ProcessGroup([sys.executable, "-c", VALIDATE], env=environment, start_new_session=True) as process:
+        until(lambda: pid.exists() and pid.read_text().endswith("\n"), "the job")
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid.read_text()), 0)
