@@ -101,6 +101,7 @@ class Table:
     """By source and job."""
     branch: str | None = None
     """A branch of Paimon's, beside main."""
+    was_set_back: bool = False
     side: list[Version] = field(default_factory=list)
     """Its versions, with those that it was made from."""
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -341,6 +342,7 @@ class History:
         del table.line[self._random.randrange(1, len(table.line)) :]
         if table.line[-1] is newest:
             return
+        table.was_set_back = True
         table.chains = {}  # the jobs begin anew, where their own commits may be gone
         parent = None if table.format is Format.PAIMON else newest
         self._emit(table, table.line[-1].number, parent, CommitKind.ROLLBACK, UNKNOWN, [])
@@ -405,14 +407,17 @@ class History:
         self._tell(table, output, inputs, 0)
 
     def _delete_lineage(self, table: Table) -> None:
-        """Delete lineage up to a time: of all, of a table, or of a job that isn't what made its table again."""
+        """Delete lineage up to a time: of all, of a table, or of a job.
+
+        Not of one that set its table back, or made it again: with its lineage that is forgotten, too.
+        """
         self._minute += 1
         before = at(self._random.randint(1, self._minute))
         drafts = [
             expire_before(before),
             LineageDeleted(scope=LineageScope.DATA, dataset=dataset(table.name), before=before),
         ]
-        if table.generation == 1:
+        if table.generation == 1 and not table.was_set_back:
             drafts.append(delete_job(LineageScope.ALL, JobName(name=f"{table.name}.0"), before=before))
         draft = self._random.choice(drafts)
         fields = {name: getattr(draft, name) for name in draft.model_fields_set - {"kind"}}
