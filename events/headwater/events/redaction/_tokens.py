@@ -30,6 +30,9 @@ _SHAPE: Final = any_of(
 _RUN: Final = re.compile(r"[A-Za-z0-9+/_-]{20,}")
 _CHUNK: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SHORTEST_WORDS: Final = 3
+_OF_KAFKA: Final = ("cluster ", "cluster, ", "cluster (", "cluster.id names ")
+"""What stands before the id of a cluster, which is as random as a token and no secret."""
+_OF_CLUSTER: Final = 22
 
 
 def token_places(text: str) -> Iterator[int]:
@@ -41,7 +44,12 @@ def token_places(text: str) -> Iterator[int]:
 
 def random_places(text: str) -> Iterator[int]:
     """Where runs of letters and digits begin that can't be words."""
-    return (found.start() for found in _RUN.finditer(text) if looks_random(found.group()))
+    return (
+        found.start()
+        for found in _RUN.finditer(text)
+        if looks_random(found.group())
+        and not (len(found.group()) == _OF_CLUSTER and text.endswith(_OF_KAFKA, max(0, found.start() - _OF_CLUSTER), found.start()))
+    )
 
 
 def looks_random(run: str) -> bool:

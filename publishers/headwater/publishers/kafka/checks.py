@@ -83,7 +83,7 @@ def _check_cluster(config: KafkaConfig, answer_time: str) -> Iterator[CheckResul
         words = f"another cluster, {answer_time}, answers there: cluster.id names {config.cluster_id}"
         yield CheckResult.error("cluster", words, "put bootstrap.servers or cluster.id right")
         return
-    yield CheckResult.ok("cluster", f"{answer_time} answers")
+    yield CheckResult.ok("cluster", f"cluster {answer_time} answers")
 
 
 def _check_topic(config: KafkaConfig, cluster: KafkaCluster, context: ListenerContext) -> Iterator[CheckResult]:

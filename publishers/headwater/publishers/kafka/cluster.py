@@ -125,7 +125,7 @@ class KafkaCluster:
         wanted = self._config.cluster_id or pinned
         if wanted in {None, cluster}:
             return
-        whose = "cluster.id names" if self._config.cluster_id else "this driver has been writing to"
+        whose = "cluster.id names" if self._config.cluster_id else "this driver has been writing to cluster"
         words = (
             f"another cluster, {cluster}, answers at {self._servers}: nothing is sent to it, because {whose} {wanted}; "
             "events wait in the spool until that one is back"

@@ -196,7 +196,7 @@ class KafkaSender:
             if cluster is None:
                 return
             if cluster != self.topic.cluster:
-                words = f"cluster {self.topic.cluster} was written to, and now {cluster} answers there"
+                words = f"cluster {self.topic.cluster} was written to, and now cluster {cluster} answers there"
                 self.failure = SendFailure(KafkaProblem(CLUSTER, words))
                 return
             self._losses_seen = seen

@@ -23,11 +23,11 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import PairLookup
 from headwater.lineage.sql.tables import table_of
 
-CommitKey = tuple[bytes, int]
+IdAndBarrier = tuple[bytes, int]
 """The id of a commit and its barrier."""
 
 
-def load_marked_reads(walk: TraversalContext, commits: Collection[CommitKey]) -> Sequence[SnapshotRead]:
+def load_marked_reads(walk: TraversalContext, commits: Collection[IdAndBarrier]) -> Sequence[SnapshotRead]:
     """Load what commits read. What isn't shown is marked as hidden."""
     found = list(load_reads_of_commits(walk.connection, commits))
     if walk.hiding.hides_nothing:
@@ -37,7 +37,7 @@ def load_marked_reads(walk: TraversalContext, commits: Collection[CommitKey]) ->
     return [each._replace(hidden=why) if why else each for each, why in zip(found, hidden, strict=True)]
 
 
-def load_marked_writes(walk: TraversalContext, commits: Collection[CommitKey]) -> Sequence[SnapshotWrite]:
+def load_marked_writes(walk: TraversalContext, commits: Collection[IdAndBarrier]) -> Sequence[SnapshotWrite]:
     """Load what commits wrote. What isn't shown is marked as hidden."""
     found = list(load_writes_of_commits(walk.connection, commits))
     if walk.hiding.hides_nothing:
@@ -46,7 +46,7 @@ def load_marked_writes(walk: TraversalContext, commits: Collection[CommitKey]) -
     return [each._replace(hidden=why) if why else each for each, why in zip(found, hidden, strict=True)]
 
 
-def ids_of_hidden_rows(connection: Connection, commits: Collection[CommitKey]) -> set[bytes]:
+def ids_of_hidden_rows(connection: Connection, commits: Collection[IdAndBarrier]) -> set[bytes]:
     """Return the ids of the reads and writes of commits that aren't shown."""
     walk = TraversalContext(connection)
     if not commits or walk.hiding.hides_nothing:
@@ -55,7 +55,7 @@ def ids_of_hidden_rows(connection: Connection, commits: Collection[CommitKey]) -
     return reads | {each.id for each in load_marked_writes(walk, commits) if each.hidden}
 
 
-def _load_reporters(walk: TraversalContext, commits: Collection[CommitKey]) -> Mapping[CommitKey, CommitReporter]:
+def _load_reporters(walk: TraversalContext, commits: Collection[IdAndBarrier]) -> Mapping[IdAndBarrier, CommitReporter]:
     return {
         (bytes(each.id), each.barrier): CommitReporter(
             (each.job_namespace, each.job),
