@@ -123,7 +123,7 @@ def test_what_is_kept_beside_a_secret(text: str, expected: str) -> None:
         "/home/joe/secrets.properties names no listener", "auth failed for joe", "the auth server is down",
         "Login failure for joe from keytab /etc/krb5.keytab", "SELECT 1 << 2",
         "password", "tokenized text", "a compass", "key 'a' and keys: b", "pass the value 5",
-        "Basic authentication failed", "failed due to invalid credentials with SASL mechanism SCRAM-SHA-512 (after 5ms)",
+        "Basic authentication failed", "due to invalid credentials with SASL mechanism SCRAM-SHA-512 (after 5ms)",
         "another cluster, 4L6g3nShT-eMCtK--X86sw, answers there: cluster.id names aN6therOneEntirely0000",
     ],
 )  # fmt: skip

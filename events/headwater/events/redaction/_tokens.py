@@ -44,12 +44,11 @@ def token_places(text: str) -> Iterator[int]:
 
 def random_places(text: str) -> Iterator[int]:
     """Where runs of letters and digits begin that can't be words."""
-    return (
-        found.start()
-        for found in _RUN.finditer(text)
-        if looks_random(found.group())
-        and not (len(found.group()) == _OF_CLUSTER and text.endswith(_OF_KAFKA, max(0, found.start() - _OF_CLUSTER), found.start()))
-    )
+    for found in _RUN.finditer(text):
+        run, start = found.group(), found.start()
+        is_of_kafka = len(run) == _OF_CLUSTER and text.endswith(_OF_KAFKA, max(0, start - _OF_CLUSTER), start)
+        if looks_random(run) and not is_of_kafka:
+            yield start
 
 
 def looks_random(run: str) -> bool:
