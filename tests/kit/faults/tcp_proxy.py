@@ -63,7 +63,7 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._links: set[_Link] = set()
-        self._server: asyncio.Server | None = None
+        self._listening: socket.socket | None = None
         self._changed: asyncio.Event | None = None
 
     @property
@@ -120,31 +120,47 @@ class Proxy:
             self._changed.set()
         self._changed = asyncio.Event()
         if weather.refuses:
-            await self._stop_listening()
-        elif self._server is None:
-            self._server = await asyncio.start_server(self._take, sock=_bound(self.port))
+            self._stop_listening()
+        elif self._listening is None:
+            self._listening = _bound(self.port)
+            self._listening.setblocking(False)
+            self._listening.listen(128)
+            self._loop.add_reader(self._listening, self._take, self._listening)
 
-    async def _stop_listening(self) -> None:
-        if self._server is not None:
-            self._server.close()  # not wait_closed: what is open lives on
-            self._server = None
+    def _stop_listening(self) -> None:
+        """Close what listens. What is open lives on."""
+        if self._listening is not None:
+            self._loop.remove_reader(self._listening)
+            self._listening.close()
+            self._listening = None
 
     async def _cut(self) -> None:
-        for link in tuple(self._links):
-            link.reset()
-
-    async def _end(self) -> None:
-        await self._stop_listening()
-        await self._cut()
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        tasks = [link.task for link in self._links]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # what was reset is closed in the loop's next round
 
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        link = _Link(writer)
-        self._links.add(link)
+    async def _end(self) -> None:
+        self._stop_listening()
+        await self._cut()
+
+    def _take(self, listening: socket.socket) -> None:
+        """Accept by hand: asyncio's own server forgets a connection that it was taking up when it was closed."""
+        with suppress(BlockingIOError, ConnectionError):  # whoever knocked has gone
+            link = _Link(listening.accept()[0])
+            self._links.add(link)
+            link.task = self._loop.create_task(self._carry(link))
+            link.task.add_done_callback(lambda _: self._drop(link))
+
+    def _drop(self, link: _Link) -> None:
+        link.reset()
+        self._links.discard(link)
+
+    async def _carry(self, link: _Link) -> None:
         try:
+            reader, writer = await asyncio.open_connection(sock=link.client)
+            link.writers.append(writer)
             await self._clear_up()
             if self.target is None:
                 return
@@ -156,9 +172,6 @@ class Proxy:
             )
         except (OSError, asyncio.CancelledError):
             pass  # either side has gone, or the server isn't there, or the test is over: the others see the reset
-        finally:
-            link.reset()
-            self._links.discard(link)
 
     async def _pump(
         self, link: _Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_request: bool
@@ -186,8 +199,12 @@ class Proxy:
 class _Link:
     """One client's connection, and the one that was made for it."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self.writers = [writer]
+    task: asyncio.Task[None]
+
+    def __init__(self, client: socket.socket) -> None:
+        client.setblocking(False)
+        self.client = client
+        self.writers: list[asyncio.StreamWriter] = []
         self.loses = {True: False, False: False}
         """Requests, and answers: whatever comes after the first that was lost is lost too."""
 
@@ -197,6 +214,8 @@ class _Link:
             with suppress(OSError):
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             writer.transport.abort()
+        if not self.writers:
+            self.client.close()
 
 
 def _bound(port: int) -> socket.socket:

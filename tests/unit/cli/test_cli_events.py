@@ -17,6 +17,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from headwater.cli import main
+from headwater.cli.events import showing
 from headwater.cli.exits import Exit
 from headwater.cli.flags import moment
 from headwater.events.envelope import Event
@@ -249,6 +250,15 @@ def test_tail_of_a_log_that_nobody_writes_yet_says_so(tmp_path: Path) -> None:
         assert process.stderr.readline().startswith(f"no event is in {tmp_path} yet")
         write(tmp_path / "partition-0000", RECORDS[:1])
         assert lines_of(process, 1) == [1]
+
+
+def test_tail_shows_what_comes_right_after_it_said_that_nothing_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Finds an event that is lost between the words and the first look, which no timing of a process shows surely."""
+    monkeypatch.setattr(showing, "print_words", lambda *_: write(tmp_path / "partition-0000", RECORDS[:1]))
+    assert main(["events", "tail", "--from", f"log:{tmp_path}", "--limit", "1", "--output", "json"]) == Exit.DONE
+    assert sequences(capsys.readouterr().out.splitlines()) == [1]
 
 
 @pytest.mark.slow

@@ -76,9 +76,11 @@ def cat(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines
 )
 def tail(given: Namespace, output: CommandOutput) -> int:  # noqa: ARG001 - lines come one by one
     source = check_source(vars(given)["from"])
-    if not source.journals():
+    is_empty = not source.journals()
+    if is_empty:
         print_words(f"no event is in {source.directory} yet: what comes is shown, Ctrl-C ends it", sys.stderr)
-    found = follow(source, from_start=given.from_start)
+    # Who was told that nothing is there sees also what comes before the first look.
+    found = follow(source, from_start=given.from_start or is_empty)
     return _show(found, Selection(given.kind, given.job, given.table), given)
 
 
