@@ -66,19 +66,29 @@ def own_version() -> str | None:
 
 
 def extra_command(extra: str) -> str:
-    """Return the command that installs an extra: from where headwater itself came, since it may be on no index.
-
-    pip writes down where that was, unless it was an index (direct_url.json of the Python packaging specifications).
-    """
+    """Return the command that installs an extra: from where headwater itself came, since it may be on no index."""
     wanted = f"{_OWN}[{extra}]"
-    with suppress(PackageNotFoundError, ValueError, KeyError, TypeError):
-        source = json.loads(distribution(_OWN).read_text("direct_url.json") or "{}")
-        place, kind = urlsplit(source["url"]), source.get("vcs_info", {}).get("vcs")
-        if place.scheme == "file" and kind is None:
-            wanted = f"{unquote(place.path)}[{extra}]"
-        else:
-            wanted = f"{wanted} @ {f'{kind}+' if kind else ''}{source['url']}"
+    if (directory := source_directory()) is not None:
+        wanted = f"{directory}[{extra}]"
+    elif url := _source().get("url"):
+        kind = _source().get("vcs_info", {}).get("vcs")
+        wanted = f"{wanted} @ {f'{kind}+' if kind else ''}{url}"
     return f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(wanted)}"
+
+
+def source_directory() -> str | None:
+    """Return the directory or file that headwater was installed from, if it came from a disk."""
+    place = urlsplit(_source().get("url", ""))
+    return unquote(place.path) if place.scheme == "file" and "vcs_info" not in _source() else None
+
+
+def _source() -> dict[str, Any]:
+    """What pip wrote down of where headwater came from, if that was no index (direct_url.json of PyPA's
+    specifications)."""
+    with suppress(PackageNotFoundError, ValueError, TypeError):
+        found = json.loads(distribution(_OWN).read_text("direct_url.json") or "{}")
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def load(group: str, name: str) -> Any:

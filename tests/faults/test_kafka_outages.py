@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from headwater.listeners.bus import ListenerState
 from tests.kit.faults.full_disk import FullDisk
 from tests.kit.faults.tcp_proxy import REFUSED, STALLED, Weather
 from tests.kit.kafka.conf import kafka_conf
@@ -88,7 +87,6 @@ def test_a_driver_ends_in_time_and_the_next_one_delivers(staged: Stage, tmp_path
             driver.tell(100)
             left = spool_of(driver.bus)
             assert not assert_stops_within(driver.bus, 3.0)
-            assert driver.kafka.state is ListenerState.CLOSED, "the listener overstayed the time that it had to close"
     assert left in spools_in(tmp_path)
     ship_by_bus(conf, tmp_path)
     verdict = check_topic(driver.emitted, copies_on(staged.config(), topic))

@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 import string
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -105,3 +106,16 @@ def test_a_short_secret_is_hidden_as_a_word_only() -> None:
     secrets = SecretMasker({"spark.headwater.kafka.producer.sasl.password": "in"})
     assert secrets.text("in vain: the answer is in") == "*** vain: the answer is ***"
     assert secrets.text("the main line") == "the main line"
+
+
+@pytest.mark.parametrize("folder", ["secrets", "token-service", "my password/x"])
+def test_what_is_advised_can_be_read_wherever_this_python_is(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finds a page that hides its own commands, at the path that somebody's checkout has."""
+    python = f"/srv/{folder}/main/.venv"
+    monkeypatch.setattr(sys, "prefix", python)
+    secrets = SecretMasker({"spark.headwater.kafka.producer.sasl.password": "hunter2"})
+    advice = f"'{python}/bin/python' -m pip install pyarrow"
+    assert secrets.text(advice) == advice
+    assert "hunter3" not in secrets.text(f"in {python} is token=hunter3")
+    assert "hunter3" not in secrets.text(f"{python}:hunter3")
+    assert "hunter2" not in secrets.text(f"{python}/hunter2")
