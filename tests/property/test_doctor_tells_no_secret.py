@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headwater.cli import doctor, main
+from headwater.cli.doctor import listeners
 from headwater.cli.doctor.secrets import SecretMasker
 from headwater.spi import CheckResult, Listener, ListenerContext
 from headwater.testing.memory import MemoryListener
@@ -86,8 +87,11 @@ def printed(scratch: Path, planted: dict[str, str], look: str) -> str:
     }
     out, err = io.StringIO(), io.StringIO()
     arguments = [each for name, value in conf.items() for each in ("--conf", f"{name}={value}")]
-    quick = mock.patch.object(doctor, "check_installation", return_value=iter(()))
-    with quick, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    no_processes = (  # what starts one knows nothing of the configuration
+        mock.patch.object(doctor, "check_installation", return_value=iter(())),
+        mock.patch.object(listeners, "check_start"),
+    )
+    with no_processes[0], no_processes[1], contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         main(["--output", look, "doctor", *arguments])
     assert "listener talking" in out.getvalue()
     page = out.getvalue() + err.getvalue()
