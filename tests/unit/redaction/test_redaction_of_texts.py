@@ -124,6 +124,10 @@ def test_what_is_kept_beside_a_secret(text: str, expected: str) -> None:
         "Login failure for joe from keytab /etc/krb5.keytab", "SELECT 1 << 2",
         "password", "tokenized text", "a compass", "key 'a' and keys: b", "pass the value 5",
         "Basic authentication failed", "due to invalid credentials with SASL mechanism SCRAM-SHA-512 (after 5ms)",
+        "java -version", '"java -version" failed: exit code 1', "java -Xmx4g -Xss4m -verbose:gc -ea -cp x.jar Main",
+        "spark-submit --master yarn -e x --packages a:b:1 -Dspark.x=y job.py", "python -u -W error -X importtime x.py",
+        "javac -proc:none -parameters", "bash -ex x.sh", "set -euo pipefail", "mkdir -p data/x", "nc -p 8080 h",
+        "tar -xzf a.tgz", "grep -w word -e x", "the -a option, -b and -e", "ps aux; ps -ef", "unknown option -Xbatch",
         "another cluster, 4L6g3nShT-eMCtK--X86sw, answers there: cluster.id names aN6therOneEntirely0000",
     ],
 )  # fmt: skip

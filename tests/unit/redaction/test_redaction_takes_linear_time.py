@@ -23,7 +23,7 @@ HOSTILE = [
     "'--password', ", '"value": "', "'value': 'a', ", "name: password\n", '"name": "password", ', "identified by ",
     "user joe identified by ", "+-+\n|password|\n+-+\n|a|\n",
     "p-", "pass.", "\\", "\\u0070", "%70", "%25", "&amp;", "&#112;", "curl ", "curl -x ", "mysql\n", "a@b ",
-    "//a", "// @", "/\\",
+    "//a", "// @", "/\\", "curl\n ", "x curl -x", "-p ", " -p=", " -u a", "-u a:", "mkdir -p ",
     "x@", "secret\n\n", "a\n\n", " at a.b.c(d:1)\n", "\n at a.b.token(d:1)", "bypass ",
     "token recognition error", "pw pw ",
     "auth  ", "x-", "aes_encrypt ", "basic a", "\uff50\uff41\uff53\uff53", "\u0440\u0430ss", "\u00ad",

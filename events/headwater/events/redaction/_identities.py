@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from headwater.events.redaction._places import AWS, BEGINNINGS, DATABRICKS, looks_random
 from headwater.events.redaction._texts import REDACTED
-from headwater.events.redaction._tokens import AWS, BEGINNINGS, DATABRICKS, looks_random
 
 Span = tuple[int, int]
 

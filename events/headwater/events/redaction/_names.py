@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from headwater.events.redaction._folding import fold
@@ -35,9 +36,11 @@ STRONG: Final = word_set("""
 """)
 """Whatever holds one of these, with separators or without, is a secret's name. `_`: the words also stand apart."""
 WEAK: Final = word_set("""
-    pass pw pin otp totp hotp sas sig signature auth jwt psk cred creds assertion key keys pem hmac sid salt
+    pass pw pin psk otp mfa 2fa puk mdp kode clave sandi sifra sas sig sid salt seed auth cred creds cvv cvv2 cvc hmac
+    nonce pepper assertion license
 """)
-"""These are a secret's name where they are a word of an option's name; in texts some of them, where a value follows."""
+"""These are a secret's name where they are a word of an option's name, and in a text where a value follows."""
+_WEAK_IN_OPTIONS: Final = WEAK | word_set("key keys pem totp hotp signature jwt")
 
 _LONGEST: Final = 256
 """Only the end of a longer name is looked at: no option is called so."""
@@ -49,10 +52,10 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 def names_secret(name: str) -> bool:
     """Whether the value of an option of this name is a secret."""
     folded = fold(name[-_LONGEST:])
-    if folded is None or _STRONG.search(folded.text.lower().translate(_DROPPED)):
+    if folded is None or _strong().search(folded.text.lower().translate(_DROPPED)):
         return True
     words = map(str.lower, _WORD.findall(folded.text))
-    return any(word in WEAK or word.endswith(("pass", "pw", "auth")) for word in words)
+    return any(word in _WEAK_IN_OPTIONS or word.endswith(("pass", "pw", "auth")) for word in words)
 
 
 def squash(name: str) -> str:
@@ -63,29 +66,31 @@ def squash(name: str) -> str:
 
 def strong_names(seen: str) -> Iterator[tuple[int, int]]:
     """Where surely secrets' names stand in a folded text in lower case."""
-    names = list(_STRONG.finditer(seen.translate(_DROPPED)))
+    names = list(_strong().finditer(seen.translate(_DROPPED)))
     places = [at for at, char in enumerate(seen) if char not in _SEPARATORS] if names else []
     return ((places[found.start()], places[found.end() - 1] + 1) for found in names)
 
 
-def any_of(*alternatives: str) -> re.Pattern[str]:
-    """One pattern, in which alternatives stand by their first character: Python passes over all other ones quickly.
+def any_of(*alternatives: str, behind: str = "") -> str:
+    """A pattern in which alternatives stand by their first character: Python passes over all other ones quickly.
 
-    Each begins with a character as it is, not with a class or group. In a text several may stand, two spaces or a line
-    end apart.
+    Each begins with a character as it is, not with a class or group, `behind` which something may be asked of what is
+    before it. In a text several may stand, two spaces or a line end apart.
     """
     branches: dict[str, list[str]] = {}
     for alternative in (each for text in alternatives for each in re.split(r"\n\s*|\s{2,}", text.strip())):
         length = 2 if alternative[0] == "\\" else 1
         branches.setdefault(alternative[:length], []).append(alternative[length:])
-    return re.compile("|".join(f"{first}(?:{'|'.join(rests)})" for first, rests in branches.items()))
+    return "|".join(f"{first}{behind}(?:{'|'.join(rests)})" for first, rests in branches.items())
 
 
-_STRONG: Final = any_of(
-    r"p\sa\ss\ss\sw\so\sr\sd",
-    *(
-        re.escape(folded.text).replace("_", r"\s{0,12}")
-        for name in sorted(STRONG, key=len, reverse=True)
-        if (folded := fold(name))
-    ),
-)
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern, compiled where it is first asked for: together they cost as much as many an import."""
+    return re.compile(pattern)
+
+
+@cache
+def _strong() -> re.Pattern[str]:
+    names = (folded.text for name in sorted(STRONG, key=len, reverse=True) if (folded := fold(name)))
+    return re.compile(any_of(r"p\sa\ss\ss\sw\so\sr\sd", *(re.escape(name).replace("_", r"\s{0,12}") for name in names)))
