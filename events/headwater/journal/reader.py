@@ -22,8 +22,9 @@ from headwater.journal.scan import CHUNK, SegmentScanner
 from headwater.journal.segment import HEADER_SIZE, SegmentHeader, list_bases, segment_path
 
 _LONGEST_WAIT = 0.1  # so that `close` is noticed
-Wait = Callable[[int, float], None]
-"""Returns when the journal has grown beyond an offset, or after some seconds, or for no reason."""
+Wait = Callable[[int, float], bool]
+"""Waits until the journal has grown beyond an offset, for so many seconds at most or shorter for no reason. Returns
+whether it may have: False only where its writer knows that it hasn't."""
 
 
 class MissingReason(str, Enum):
@@ -63,6 +64,10 @@ class JournalBatch:
         return bool(self.records or self.missing)
 
 
+def _nothing_at(position: int) -> JournalBatch:
+    return JournalBatch((), (), position)
+
+
 class Tail(Closing):
     """A position in a journal, for one thread (`close` may come from another); holds at most one descriptor."""
 
@@ -99,19 +104,23 @@ class Tail(Closing):
             self.position = position
 
     def read(self, max_records: int = 1000, max_bytes: int = 1024 * 1024, timeout: float = 0.0) -> JournalBatch:
-        """The next records, at most so many and often fewer; waits for the first up to `timeout` seconds."""
+        """The next records, at most so many and often fewer; waits for the first up to `timeout` seconds.
+
+        Where the writer is here and knows of none, nothing is looked for on the disk."""
         if max_records < 1 or max_bytes < 1:
             raise ValueError(f"a read takes at least 1 record and 1 byte, not {max_records} and {max_bytes}")
         deadline = time.monotonic() + timeout
+        has_grown = self._wait(self.position, 0.0)
         while True:
             with self._busy:
                 if self._closed.is_set():
                     raise ClosedError(f"the reader of {self._directory} is closed")
-                batch = self._read_typed(max_records, max_bytes)
+                is_at_end = not has_grown and self._scanner is not None
+                batch = _nothing_at(self.position) if is_at_end else self._read_typed(max_records, max_bytes)
             left = deadline - time.monotonic()
             if batch or left <= 0:
                 return batch
-            self._wait(self.position, min(left, _LONGEST_WAIT))
+            has_grown = self._wait(self.position, min(left, _LONGEST_WAIT))
 
     def _read_typed(self, max_records: int, max_bytes: int) -> JournalBatch:
         try:
@@ -230,7 +239,9 @@ class _Poll:
         self._nap = 0.001
         self._position = -1
 
-    def __call__(self, position: int, seconds: float) -> None:
-        self._nap = min(self._nap * 2, 0.05) if position == self._position else 0.001
-        self._position = position
-        self._closed.wait(min(self._nap, seconds))
+    def __call__(self, position: int, seconds: float) -> bool:
+        if seconds > 0:
+            self._nap = min(self._nap * 2, 0.05) if position == self._position else 0.001
+            self._position = position
+            self._closed.wait(min(self._nap, seconds))
+        return True

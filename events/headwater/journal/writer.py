@@ -269,12 +269,17 @@ class Journal(Closing):
             _LOG.warning("%s", error)
             return False
 
-    def _wait_beyond(self, position: int, seconds: float) -> None:
+    def _wait_beyond(self, position: int, seconds: float) -> bool:
         with self._arrival:
             self._waiting += 1  # before the look at the offset: an appender looks at it after it raised that
-            if self._appender.next_offset <= position and self._closed is None:
+            if seconds > 0 and not self._may_be_beyond(position):
                 self._arrival.wait(seconds)
             self._waiting -= 1
+        return self._may_be_beyond(position)
+
+    def _may_be_beyond(self, position: int) -> bool:
+        """Once this writer is closed, or the parent's of this process, others may append."""
+        return self._appender.next_offset > position or self._closed is not None
 
     def _notify(self) -> None:
         with self._arrival:

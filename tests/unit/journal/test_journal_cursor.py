@@ -292,3 +292,29 @@ def test_a_journal_that_was_removed_does_not_come_back(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="it isn't there: whoever read it to its end may have removed it"):
         reader.cursor("late")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_the_writer_is_here_nothing_is_looked_for_that_it_knows_is_not_there(tmp_path: Path) -> None:
+    """A reader at the end costs a driver nothing: seen was a look at the directory for each wait and each event."""
+    looks: list[str] = []
+
+    class Counted(OsFiles):
+        def names(self, directory: Path) -> list[str]:
+            looks.append("names")
+            return super().names(directory)
+
+        def read(self, descriptor: int, count: int, position: int) -> bytes:
+            looks.append("read")
+            return super().read(descriptor, count, position)
+
+    with Journal.open(tmp_path, PLAIN, files=Counted()) as journal, journal.cursor("c") as cursor:
+        for number in range(3):
+            journal.append(b"%d" % number)
+            assert [record.offset for record in cursor.read(timeout=DEADLINE).records] == [number]
+            looks.clear()
+            assert not cursor.read()
+            assert not cursor.read(timeout=0.25), "it waits in several steps"
+            assert looks == []
+        journal.close()
+        assert not cursor.read()
+        assert looks, "once it is closed another one may append"
