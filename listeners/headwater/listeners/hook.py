@@ -161,12 +161,20 @@ def _import_beside(context: Any, arguments: list[Any]) -> None:
 
 
 def _import_quietly() -> None:
+    """Python's collector would go through all of pyspark several times meanwhile: a sixth of what the import takes."""
+    import gc  # noqa: PLC0415 - see above
+
+    is_collecting = gc.isenabled()
+    gc.disable()
     try:
         import importlib  # noqa: PLC0415 - see above
 
         importlib.import_module(_INSTALLATION).prepare()
     except Exception:  # noqa: BLE001 - whoever installs it finds it again, and says so
         return
+    finally:
+        if is_collecting:
+            gc.enable()
 
 
 def _install_in(context: Any) -> None:

@@ -32,6 +32,7 @@ class SparkContext:
     def stop(self): pass
 """
 INSTALLATION = """
+import gc
 def begin(context):
     print("begun", type(context).__name__)
 
@@ -88,7 +89,14 @@ def test_a_disabled_one_loads_nothing(python: Python, value: str) -> None:
 
 
 WAITING = """
-import threading
+import gc, threading
+
+beside = []
+class Thread(threading.Thread):
+    def start(self):
+        beside.append(self)
+        super().start()
+threading.Thread = Thread
 
 class SparkConf(dict): pass
 
@@ -99,22 +107,23 @@ class SparkContext:
         self._do_init(SparkConf(conf))
     def _do_init(self, conf):
         self._conf = conf
-        beside = [each for each in threading.enumerate() if each.name == "headwater-import"]
         for each in beside: each.join()
-        print(len(beside))
+        print(len(beside), gc.isenabled())
+        beside.clear()
     def stop(self): pass
 """
 PREPARING = (
     INSTALLATION
     + """
 def prepare():
-    print("imported")
+    print("imported", gc.isenabled())
 """
 )
 
 
 def test_what_is_installed_is_imported_while_spark_makes_the_context(python: Python, site: Path) -> None:
-    """By one thread, and for an application that has it enabled. No other test sees who imports."""
+    """By one thread, and for an application that has it enabled; without Python's collector, which is then as it was.
+    No other test sees who imports."""
     (site / "pyspark" / "context.py").write_text(WAITING)
     finder = f"""
 import importlib.util
@@ -125,8 +134,10 @@ class Finder:
     def exec_module(self, module): exec({PREPARING!r}, module.__dict__)
 sys.meta_path.insert(0, Finder())
 """
-    done = python(f"{finder}\n{MAKE % 'true'}\n{MAKE % 'true'}\n{MAKE % 'false'}")
-    assert (done.stdout.split(), done.stderr) == (["imported", "1", *BEGUN, "0", *BEGUN, "0"], "")
+    for before, is_collecting in (("", "True"), ("import gc; gc.disable()\n", "False")):
+        done = python(f"{before}{finder}\n{MAKE % 'true'}\n{MAKE % 'true'}\n{MAKE % 'false'}")
+        imported, others = ["imported", "False", "1", is_collecting], ["0", is_collecting]
+        assert (done.stdout.split(), done.stderr) == ([*imported, *BEGUN, *others, *BEGUN, *others], "")
 
 
 def test_a_value_that_is_neither_is_reported(python: Python) -> None:
