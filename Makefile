@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help demo check test test-all bench format docs lock schemas migrations build clean .venv .venv-spark-4.1.1 .venv-demo
 
+# Hundreds of processes of tests import the same modules; `make clean` removes what is compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 # An environment's own Python sees fastest that it is fresh. Else any Python from 3.10 sets it up, or the one that uv has.
 SETUP = -m tools.environment $(or $(patsubst .venv-%,%,$(filter .venv-%,$@)),dev)

@@ -73,9 +73,6 @@ def run_step(name: str, command: list[str | Path]) -> Outcome:
     """Run one step to its end, its output kept."""
     started = time.monotonic()
     env = {"HYPOTHESIS_PROFILE": "glance", **os.environ, "NO_COLOR": "1", "COLUMNS": "160"}
-    env.pop(
-        "PYTHONDONTWRITEBYTECODE", None
-    )  # to compile all modules takes a fifth of the time; `make clean` removes it
     done = subprocess.run(
         command, cwd=environment.ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

@@ -76,7 +76,7 @@ MEMBERS: Final = {
     ("JdbcExtractor", "parameters"): {"jdbc"},
 }
 """By source and field which statements have a Gap without it."""
-QUICK: Final = {"StreamRuns", ("IcebergScans", "scanReportSupplier")}
+QUICK: Final = {("IcebergScans", "scanReportSupplier")}
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,8 @@ def marked(cases: Any) -> list[Any]:
     return [pytest.param(each, marks=[] if each in QUICK else pytest.mark.long) for each in cases]
 
 
-@pytest.mark.parametrize("part", marked(PARTS))
+@pytest.mark.long
+@pytest.mark.parametrize("part", PARTS)
 def test_a_part_that_does_not_fit_takes_nothing_else_along(
     tables: Tables, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

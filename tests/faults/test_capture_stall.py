@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [
-    pytest.mark.sample(1),
+    pytest.mark.long,
     pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
@@ -102,13 +102,11 @@ def test_texts_are_bounded_by_their_length_too(spark: SparkSession) -> None:
         assert 0 < emitted < 40
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_drain_that_stalls_for_5000_selects(spark: SparkSession) -> None:
     assert_a_stall_harms_nobody(spark, select, 5_000, READS, 5_000)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_drain_that_stalls_for_1000_inserts(spark: SparkSession) -> None:
     assert_a_stall_harms_nobody(spark, insert, 1_000, {"spark.headwater.capture.queue.count": "300"}, 300)
@@ -130,7 +128,6 @@ def test_a_reader_that_is_blocked_holds_so_many_plans(spark: SparkSession, monke
         assert tap.open() == 0
 
 
-@pytest.mark.long
 def test_plans_are_bounded_by_what_they_weigh_too(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand plans may be a thousand tables of rows that stand in the plan, or were broadcast."""
     monkeypatch.setattr(tap_module, "_MAX_PLAN_BYTES", 32 * MB)

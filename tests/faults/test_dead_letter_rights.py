@@ -25,7 +25,7 @@ from tests.kit.kafka.secured import SecuredStage, scram_client, secured_stage
 from tests.kit.kafka.stage import new_topic
 from tests.kit.waiting import until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(1)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 
 PASSWORD: Final = "s3cr3t-of-a-writer"
 PATIENCE: Final = 60.0

@@ -27,7 +27,7 @@ CASES = QUICK + [
 ]
 
 
-pytestmark = pytest.mark.sample(6)
+pytestmark = pytest.mark.sample(3)
 
 
 def count_calls(directory: Path, fsync: Fsync) -> int:

@@ -13,7 +13,7 @@ from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, Jou
 from tests.kit.journal.faults import Fault, FaultyFiles, Ledger, check_law, read_all
 from tests.kit.journal.victim import read_ledger
 
-pytestmark = pytest.mark.sample(4)
+pytestmark = pytest.mark.sample(2)
 OPTIONS = JournalOptions(fsync=Fsync.NONE, segment_bytes=420, max_bytes=None, reserve_bytes=0)
 QUICK = [(Fsync.NONE, Fault.KILL_WITHIN)]
 THOROUGH = [

@@ -13,12 +13,11 @@ from tests.kit.kafka.stage import Stage, new_topic, stage
 from tests.kit.kafka.topic_check import check_topic
 from tests.kit.kafka.topic_copies import copies_on
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(1)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 
 SLOW = Weather(delay=0.1, rate=20_000)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("weather", [STALLED, HALF_OPEN, DEAF, SLOW], ids=["stalled", "half-open", "deaf", "slow"])
 def test_bad_weather(staged: Stage, tmp_path: Path, weather: Weather) -> None:
     topic = new_topic()
@@ -32,7 +31,6 @@ def test_bad_weather(staged: Stage, tmp_path: Path, weather: Weather) -> None:
     check_topic(driver.emitted, copies_on(staged.config(), topic))
 
 
-@pytest.mark.long
 def test_bad_weather_from_the_beginning(staged: Stage, tmp_path: Path) -> None:
     topic = new_topic()
     with staged.proxy.weather(STALLED), driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:
@@ -42,7 +40,6 @@ def test_bad_weather_from_the_beginning(staged: Stage, tmp_path: Path) -> None:
     check_topic(driver.emitted, copies_on(staged.config(), topic))
 
 
-@pytest.mark.long
 def test_cut_again_and_again(staged: Stage, tmp_path: Path) -> None:
     topic = new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:
@@ -81,7 +78,6 @@ def test_another_cluster_answers_at_the_same_address(staged: Stage, tmp_path: Pa
     check_topic(driver.emitted, copies_on(staged.config(), topic))
 
 
-@pytest.mark.long
 def test_what_begins_at_another_cluster_than_was_named_sends_nothing(staged: Stage, tmp_path: Path) -> None:
     topic = new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path, cluster_id="AAAAAAAAAAAAAAAAAAAAAA")) as driver:

@@ -105,6 +105,7 @@ def test_a_driver_that_never_reached_it_ends_in_time(staged: Stage, tmp_path: Pa
     check_topic(driver.emitted, copies_on(staged.config(), topic))
 
 
+@pytest.mark.long
 def test_a_spool_whose_disk_is_full(staged: Stage, tmp_path: Path) -> None:
     topic, sign = new_topic(), tmp_path / "full"
     conf = kafka_conf(staged.address, topic, tmp_path / "spools")

@@ -18,7 +18,11 @@ from tests.kit.kafka.stage import Stage, new_topic
 from tests.kit.kafka.topic_check import check_topic
 from tests.kit.kafka.topic_copies import copies_on
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.sample(2)]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.slow,
+    pytest.mark.sample(1, keep=("test_a_wrong_password_is_reported_and_works_once_it_is_the_right_one",)),
+]
 
 RIGHT: Final = "s3cr3t-that-is-right"
 WRONG: Final = "s3cr3t-that-is-wrong"

@@ -50,6 +50,7 @@ def test_from_a_log_into_sqlite(log: Path, tmp_path: Path) -> None:
     assert found.letters["REFUSED"] == 0
 
 
+@pytest.mark.long
 def test_many_large_events_from_a_log(tmp_path: Path) -> None:
     """None is known for a megabyte of names, and a batch is bounded by its bytes."""
     fill_log(tmp_path / "log", large_events(LARGE, seed=1))
@@ -62,6 +63,7 @@ def test_many_large_events_from_a_log(tmp_path: Path) -> None:
     assert 0 < sum(found.letters.values()) < LARGE, "some are larger than events may be"
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.database
 def test_from_kafka_into_postgresql(log: Path, kafka: KafkaServer, postgres: Service) -> None:

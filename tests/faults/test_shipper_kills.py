@@ -32,6 +32,7 @@ def shipper_of(driver: Driver) -> ShipperReport:
     return shipper
 
 
+@pytest.mark.long
 @pytest.mark.sample(1)
 def test_all_events_arrive_while_the_shipper_dies_again_and_again(staged: Stage, tmp_path: Path) -> None:
     """Six times within the events of one driver, each time while it is at work."""

@@ -1,5 +1,5 @@
-"""Rounds of faults around the writer in which everything comes out of a seed: four in `make test`, more in slices,
-hundreds in tests/benchmarks/writer_rounds.py."""
+"""Rounds of faults around the writer in which everything comes out of a seed: a fixed one in `make test`, more in
+slices, hundreds in tests/benchmarks/writer_rounds.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.database, pytest.mark.slow, pytest.
 FIXED = (42, 2_399_699_591)
 """Everything is killed in the one; in the other a writer stood still for ever that was given partitions when the broker
 went away. Add what failed once."""
-FEW, MANY = 4, 15
+MANY = 18
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +56,13 @@ def check_rounds(staged: WriterStage, folder: Path, seeds: Sequence[int]) -> Non
     assert tally.starts >= 2 * len(seeds), "two writers are started in each round"
 
 
-def test_the_store_has_what_was_reported_after_a_few_rounds_of_faults(staged: WriterStage, tmp_path: Path) -> None:
-    check_rounds(staged, tmp_path, rounds(FEW, FIXED))
+def test_the_store_has_what_was_reported_after_a_round_of_faults(staged: WriterStage, tmp_path: Path) -> None:
+    check_rounds(staged, tmp_path, FIXED[:1])
 
 
 @pytest.mark.long
 def test_the_store_has_what_was_reported_after_many_rounds_of_faults(staged: WriterStage, tmp_path: Path) -> None:
-    check_rounds(staged, tmp_path, rounds(FEW + MANY, FIXED)[FEW:])
+    check_rounds(staged, tmp_path, rounds(MANY, FIXED)[1:])
 
 
 @pytest.mark.long

@@ -87,6 +87,7 @@ def check_pyarrow(directory: Path) -> None:
     assert found.count_rows(filter=ds.field("kind") == "undecoded") == 12
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 def test_what_the_topic_had_forgotten_is_a_gap_of_the_archive(kafka: Service, tmp_path: Path) -> None:
     topic, directory = new_topic(kafka.address, "archive"), tmp_path / "archive"
@@ -111,6 +112,7 @@ def spark(java_home: Path) -> Iterator[SparkSession]:
         yield session
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")

@@ -446,7 +446,11 @@ def test_who_stands_still_in_mid_transaction_loses_it_after_a_minute_or_as_the_a
 
 @pytest.mark.parametrize("few", [0, 1_000], ids=["copied", "few"])
 @pytest.mark.parametrize(
-    "name", [pytest.param("postgres", marks=pytest.mark.database), pytest.param("mariadb", marks=pytest.mark.database)]
+    "name",
+    [
+        pytest.param("postgres", marks=pytest.mark.database),
+        pytest.param("mariadb", marks=[pytest.mark.database, pytest.mark.long]),
+    ],
 )
 def test_rows_are_locked_in_order_of_their_ids(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, few: int

@@ -37,6 +37,7 @@ def test_sixteen_processes_on_postgresql(
     assert made.retries == 0, "they waited for each other in a circle"
 
 
+@pytest.mark.long
 @pytest.mark.database
 def test_four_processes_on_mariadb(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with database_on("mariadb", request, tmp_path) as url:

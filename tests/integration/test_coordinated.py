@@ -46,7 +46,7 @@ from tests.kit.writers.coordinated import (
     written,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.database, pytest.mark.sample(5)]
+pytestmark = [pytest.mark.slow, pytest.mark.database, pytest.mark.sample(3)]
 
 CODEC = Codec()
 MIXED = taken([CODEC.encode(each) for each in [*events(1_200), *EXAMPLES]])

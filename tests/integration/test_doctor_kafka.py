@@ -31,7 +31,7 @@ from tests.kit.ports import refusing_port
 from tests.kit.secured_broker import SecuredBroker, secured_broker
 from tests.kit.topics import APPEND_TIME, create_topic
 
-pytestmark = [pytest.mark.kafka, pytest.mark.sample(5)]
+pytestmark = [pytest.mark.kafka, pytest.mark.sample(3)]
 SECONDS = 60.0
 SECRET = "planted-5ecret"
 

@@ -28,7 +28,7 @@ from tests.kit.drivers import BIN, PYTHON, Ended, Event, Place
 from tests.kit.spark.driver import ICEBERG
 from tests.kit.spark.hosting import CLIENT, CONNECT, Served, configure, serving, sessions
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(2)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(1, keep=("test_each_commit_is_its_users",))]
 TABLE = "ice.shop.orders"
 USERS = ("anna", "ben_Session_x")
 """The second one looks like what stands behind it in Connect's job tags."""

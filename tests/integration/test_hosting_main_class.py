@@ -83,6 +83,7 @@ def test_a_jvm_that_halts_leaves_its_exit_code(place: Place, app: Path) -> None:
     assert ended.of("Gap")
 
 
+@pytest.mark.long
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("words", "said"),

@@ -39,7 +39,7 @@ def impatient(tmp_path: Path, java_home: Path) -> Place:
     return Place(tmp_path, java_home, patience=None)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2, keep=("raise ValueError('no')-1-FAILED-ValueError", "raise KeyboardInterrupt--2-KILLED-None"))
 @pytest.mark.parametrize(
     ("end", "code", "status", "error"),
     [
@@ -85,6 +85,7 @@ def test_an_end_that_nobody_sees_is_reported_by_nobody(place: Place) -> None:
     assert "Closed" not in ended.kinds()
 
 
+@pytest.mark.long
 def test_a_driver_that_was_killed_is_reported_once_however_many_find_it(place: Place) -> None:
     """By those who ship its spool, at the same time here, to the log that it had written to itself."""
     log = place.folder / "log"
@@ -272,6 +273,7 @@ def test_a_start_that_hangs_is_not_waited_for(impatient: Place) -> None:
     assert "headwater isn't ready after 0.5 s" in ended.err
 
 
+@pytest.mark.long
 def test_forked_children_are_inert(place: Place) -> None:
     job = SESSION + (
         "import os, sys, signal, multiprocessing\n"

@@ -130,6 +130,7 @@ def test_what_was_deleted_of_a_catalog_is_left_out_as_by_a_database(spark: Spark
             assert store_digest(other) == store_digest(one)
 
 
+@pytest.mark.long
 def test_values_of_all_kinds_come_back_and_mean_nothing_to_spark(spark: SparkSession) -> None:
     """Quotes, backslashes, variables of Spark's SQL, percent signs, and numbers of 64 bits."""
     engine = spark_engine(spark, lambda: lambda name: name)

@@ -21,9 +21,8 @@ from tests.kit.spark.versions import packages
 KEPT = (
     "test_what_a_job_did_before_a_late_start_is_read_once_and_in_order",
     "test_a_job_that_ends_before_capture_is_ready_is_a_gap",
-    "test_what_a_late_start_has_of_iceberg_is_exact_or_a_gap",
 )
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(3, keep=KEPT)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(2, keep=KEPT)]
 LATE = """
 import threading
 from headwater.listeners.installation import InstallationFactories, contexts

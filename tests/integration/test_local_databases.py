@@ -16,7 +16,7 @@ from headwater.local import MariaDBServer, PostgresServer, Service, StartError
 from headwater.local.fetch import Artifact, Fetcher
 from headwater.local.mariadb_programs import fetched_installation
 
-pytestmark = [pytest.mark.database, pytest.mark.sample(8)]
+pytestmark = [pytest.mark.database, pytest.mark.sample(4)]
 
 Server = type[PostgresServer] | type[MariaDBServer]
 BOTH = pytest.mark.parametrize("server", [PostgresServer, MariaDBServer])

@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, text
 from headwater.local import MariaDBServer, PostgresServer, ServerKind, Service, Stack, StartError
 from headwater.local.addresses import query_fault
 
-pytestmark = pytest.mark.sample(3)
+pytestmark = pytest.mark.sample(2)
 PATIENCE_SECONDS = 60
 
 # Starts servers and never stops them: it is killed, or just ends.

@@ -72,6 +72,7 @@ def writing(kafka: KafkaServer, topic: str, url: URL, err: Path, *flags: str) ->
             process.wait(PATIENCE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "flags", [(), pytest.param(("--readers", "2"), marks=pytest.mark.long)], ids=["plain", "coordinated"]
 )

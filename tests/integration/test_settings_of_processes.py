@@ -125,6 +125,7 @@ def files_of_settings(process: int) -> list[Path]:
     return [Path(value) for flag, value in pairwise(words) if flag == "--properties-file"]
 
 
+@pytest.mark.long
 def test_a_scripts_settings_are_in_a_file_of_its_own(place: Place) -> None:
     with running(place, place.script(SCRIPT)) as process:
         check(process.pid)

@@ -171,6 +171,7 @@ def test_a_new_store_with_an_old_checkpoint_gets_everything(
     assert other.bulk.offsets(GROUP) == store.bulk.offsets(GROUP)
 
 
+@pytest.mark.long
 def test_what_the_database_refuses_is_found_event_by_event(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
 ) -> None:
@@ -319,6 +320,7 @@ def test_a_local_log_into_sqlite(spark: SparkSession, request: pytest.FixtureReq
         assert digest_in(store) == digest_by_law(appended(tmp_path / "log"))
 
 
+@pytest.mark.long
 def test_an_archive_that_grows_into_sqlite(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     half = len(EVERYTHING) // 2
     with new_store(request, tmp_path, "sqlite") as store:

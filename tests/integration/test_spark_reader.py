@@ -36,7 +36,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-    pytest.mark.sample(12),
+    pytest.mark.sample(8),
 ]
 EVERYTHING: dict[str, bytes | None] = {
     **m.EVENTS,

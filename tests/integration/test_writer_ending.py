@@ -22,7 +22,10 @@ from headwater.testing.examples import EXAMPLES
 from tests.kit.ports import refusing_port
 from tests.kit.waiting import PATIENCE, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.sample(4)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.sample(2, keep=("test_it_is_ready_and_alive_and_drains_when_it_is_reported_to",)),
+]
 
 
 class Writing:

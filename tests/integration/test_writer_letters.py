@@ -29,7 +29,11 @@ from headwater.local import KafkaServer
 from tests.kit.topics import create_topic, new_topic
 from tests.kit.waiting import attempts, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(1)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.kafka,
+    pytest.mark.sample(1, keep=("test_letters_are_on_their_topic_as_they_were",)),
+]
 PATIENCE = 60.0
 BAD: list[tuple[bytes | None, bytes, list[tuple[str, str | bytes | None]]]] = [
     (b"key", b"no event", [("made-by", b"a hand")]),

@@ -27,7 +27,11 @@ from headwater.local import KafkaServer
 from tests.kit.topics import create_topic, new_topic, recreate_topic
 from tests.kit.waiting import attempts, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(4)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.kafka,
+    pytest.mark.sample(2, keep=("test_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginning",)),
+]
 
 
 class Reading:

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, settings
 
 from tests.kit import seeds
 
-FACTORS: Final = {"glance": 0.2, "quick": 1.0, "slice": 5.0, "thorough": 40.0}
+FACTORS: Final = {"glance": 0.2, "quick": 0.5, "slice": 5.0, "thorough": 40.0}
 PROFILE: Final = os.environ.get(seeds.PROFILE_VARIABLE, "quick")
 EXAMPLES: Final = 25
 
 
 def examples(count: int) -> int:
-    """What a law that wants so many examples in `make test` gets in this run."""
+    """What a law that asks for so many examples gets in this run."""
     return max(1, round(count * FACTORS[PROFILE]))
 
 

@@ -441,6 +441,7 @@ def test_a_sink_that_cant_carry_a_barrier_is_refused(spark: SparkSession, place:
     assert calls == ["declared"]
 
 
+@pytest.mark.long
 def test_a_catalog_that_the_session_lacks_is_named(spark: SparkSession, place: Path) -> None:
     """Spark's own words are of a namespace that has to have a single part."""
     with pytest.raises(ConfigurationError, match=r"no catalog 'nowhere' .*spark\.sql\.catalog\.nowhere"):

@@ -274,7 +274,7 @@ def check(ran: Ran) -> list[Event]:
     return ran.events
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", smoking(CREATE, id_of, "all that a table has", "like", "options"), ids=id_of)
 def test_create(driver: Driver, case: Case) -> None:
     ran = Ran(driver, case)
@@ -286,7 +286,7 @@ def test_create(driver: Driver, case: Case) -> None:
         assert created.identifier.database == ran.db
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", smoking([*ALTER, *PARTITIONS], id_of, "add a struct", "rename"), ids=id_of)
 def test_alter(driver: Driver, case: Case) -> None:
     ran = Ran(driver, case)

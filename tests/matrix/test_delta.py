@@ -39,7 +39,7 @@ from tests.kit.waiting import attempts
 
 pytestmark = [
     pytest.mark.xdist_group("spark-delta"),
-    pytest.mark.sample(8, keep=("test_javac_agrees",)),
+    pytest.mark.sample(6, keep=("test_javac_agrees",)),
     pytest.mark.needs("delta"),
 ]
 

@@ -16,7 +16,7 @@ from headwater.events.catalog import CatalogModification
 from headwater.events.jobs import CommitKind
 from tests.kit.spark.driver import DELTA, ICEBERG, Driver, driver_fixture, of, the, together
 
-pytestmark = [pytest.mark.sample(1), pytest.mark.needs("delta", "iceberg")]
+pytestmark = [pytest.mark.long, pytest.mark.needs("delta", "iceberg")]
 
 _MANIFEST = "delta.compatibility.symlinkFormatManifest.enabled"
 
@@ -66,7 +66,6 @@ def test_rows_whose_commit_was_followed_by_an_error(driver: Driver) -> None:
     assert not of(Gap, events)
 
 
-@pytest.mark.long
 @pytest.mark.spark3  # Delta 4.4 drops it at once
 def test_drop_feature_commits_before_it_fails(driver: Driver) -> None:
     """It prepares the table in versions of their own, and then says that one has to wait."""
@@ -121,7 +120,6 @@ def snapshots(directory: Path) -> list[int]:
     return [each["snapshot-id"] for each in json.loads(newest.read_text())["snapshots"]]
 
 
-@pytest.mark.long
 def test_a_table_that_was_filled_and_then_not_made(driver: Driver) -> None:
     """Iceberg says that it has committed the rows; the table that they are in comes after that, and doesn't come."""
     db = driver.database("ice")

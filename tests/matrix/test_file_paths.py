@@ -77,7 +77,7 @@ READS: dict[str, tuple[Read, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.sample(6, keep=("two paths", "a pattern", "a file", "a partition of a table"))
+@pytest.mark.sample(4, keep=("two paths", "a pattern", "a file", "a partition of a table"))
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.smoke) if n in {"two paths", "a file"} else n for n in READS]
 )
@@ -146,7 +146,7 @@ STREAMS: dict[str, tuple[str, bool, tuple[tuple[str, ...], ...]]] = {
 }
 
 
-@pytest.mark.sample(2, keep=("directories",))
+@pytest.mark.sample(1, keep=("directories",))
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.smoke) if n == "directories" else n for n in STREAMS]
 )

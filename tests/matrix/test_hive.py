@@ -19,7 +19,7 @@ from headwater.listeners.installation.application_environment import read_enviro
 from tests.kit.cases.catalog_lines import lines
 from tests.kit.spark.driver import HOST, PLAIN, Driver, Extensions, driver_fixture, edges, of, the
 
-pytestmark = [pytest.mark.sample(7)]
+pytestmark = [pytest.mark.sample(4)]
 
 HIVE = Extensions(
     (),

@@ -19,7 +19,7 @@ from tests.kit.formats.hudi_racer import WRITERS, make_tables, race, wrongs
 from tests.kit.spark.driver import Driver, of, the
 from tests.kit.spark.java_lint import complaints_of_javac
 
-pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(5, keep=("test_javac_agrees",))]
+pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(3, keep=("test_javac_agrees",))]
 K, X = CommitKind, OverwriteScope
 ROUNDS, LONG_ROUNDS = 2, 25
 KEYED = {

@@ -32,7 +32,7 @@ from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from tests.kit.formats.hudi_place import Place, Step, hudi_driver_fixture, make_templates
 from tests.kit.spark.driver import Driver, edges, of, the
 
-pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(6)]
+pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(3)]
 K, X = CommitKind, OverwriteScope
 OWN_CALLBACK = "hoodie.write.commit.callback."
 

@@ -23,7 +23,7 @@ from tests.kit.spark.driver import ICEBERG, Driver, of, shared_driver_fixture
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg"), pytest.mark.sample(1)]
+pytestmark = [pytest.mark.xdist_group("spark-iceberg"), pytest.mark.needs("iceberg"), pytest.mark.long]
 
 
 driver = shared_driver_fixture(ICEBERG)
@@ -77,7 +77,6 @@ def test_somebody_commits_while_a_scan_is_planned(driver: Driver) -> None:
     assert [each.snapshot for each in committed.inputs] == [truth.ids[row.n - 1]]
 
 
-@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_many_commits_and_another_application(driver: Driver, java_home: Path) -> None:
     """Some hundreds of commits, while another application commits to the same tables."""

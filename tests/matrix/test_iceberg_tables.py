@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.sample(14), pytest.mark.needs("iceberg")]
+pytestmark = [pytest.mark.sample(8), pytest.mark.needs("iceberg")]
 
 
 VIEWS = Extensions(

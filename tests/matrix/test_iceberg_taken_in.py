@@ -17,7 +17,7 @@ from headwater.events.jobs import CommitKind, OverwriteScope
 from tests.kit.formats.iceberg_truth import Metadata, metadata_at
 from tests.kit.spark.driver import HOST, ICEBERG, Driver, Extensions, driver_fixture, edges, of, the
 
-pytestmark = [pytest.mark.sample(3), pytest.mark.needs("iceberg")]
+pytestmark = [pytest.mark.sample(1, keep=("test_files_that_are_added",)), pytest.mark.needs("iceberg")]
 
 SESSION = Extensions(
     ICEBERG.packages,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.smoke,
-    pytest.mark.sample(10, keep=("test_javac_agrees",)),
+    pytest.mark.sample(7, keep=("test_javac_agrees",)),
     pytest.mark.needs("iceberg"),
 ]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from headwater.local import Service
 
-pytestmark = [pytest.mark.database, pytest.mark.sample(14)]
+pytestmark = [pytest.mark.database, pytest.mark.sample(9)]
 
 SECRET: Final = "hunter2-is-secret"
 CATALOG: Final = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.kafka,
     pytest.mark.needs("kafka"),
-    pytest.mark.sample(8, keep=("test_javac_agrees",)),
+    pytest.mark.sample(5, keep=("test_javac_agrees",)),
 ]
 
 SECRET: Final = "hunter2-is-secret"

@@ -50,7 +50,7 @@ from tests.kit.spark.java_lint import complaints_of_javac
 
 pytestmark = [
     pytest.mark.needs("paimon"),
-    pytest.mark.sample(14, keep=("test_javac_agrees",)),
+    pytest.mark.sample(9, keep=("test_javac_agrees",)),
 ]
 
 

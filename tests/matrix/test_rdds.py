@@ -139,7 +139,7 @@ RDD_READS: dict[str, tuple[Callable[[Any, Landing], Any], list[str]]] = {
 }
 
 
-@pytest.mark.sample(6, keep=("a directory", "rows of the driver beside it"))
+@pytest.mark.sample(4, keep=("a directory", "rows of the driver beside it"))
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.smoke) if n in {"a file", "a directory"} else n for n in RDD_READS]
 )
@@ -231,7 +231,7 @@ def with_itself(rdd: Any) -> Any:
     return rdd.union(rdd)
 
 
-@pytest.mark.sample(5, keep=("a directory", "a stage for each", "two in one stage", "one, for each row of another"))
+@pytest.mark.sample(4, keep=("a directory", "a stage for each", "two in one stage", "one, for each row of another"))
 @pytest.mark.parametrize("name", RDD_COUNTS)
 def test_how_much_was_read_of_files(driver: Driver, name: str) -> None:
     """By hand: the rows and bytes of each input, or none where Spark's counts aren't those of one input, read once."""

@@ -326,6 +326,7 @@ def test_tables_that_were_looked_up_one_by_one_are_refused(tables: Tables, spark
     assert ids(one.join(other, "id")) == [1]
 
 
+@pytest.mark.long
 @pytest.mark.smoke
 def test_dataframes_of_two_cuts_are_refused(tables: Tables, spark: SparkSession) -> None:
     """Fails if any pinned version passes: each of these DataFrames belongs together, and their rows don't."""

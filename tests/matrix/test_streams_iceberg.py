@@ -105,6 +105,7 @@ def test_three_batches_and_a_restart(case: Case) -> None:
     assert of(Gap, events) == of(Gap, again) == []
 
 
+@pytest.mark.long
 def test_a_batch_that_is_run_again_and_skipped_by_the_sink(case: Case) -> None:
     case.events_of(copy(case))
     feed(case, 2)
@@ -118,6 +119,7 @@ def test_a_batch_that_is_run_again_and_skipped_by_the_sink(case: Case) -> None:
     assert made(again)[1] == by_batch(case, "sink")[1]
 
 
+@pytest.mark.long
 def test_others_commit_to_source_and_sink(case: Case) -> None:
     def both(number: int) -> None:
         case.driver.run(f"INSERT INTO ice.{case.db}.sink VALUES ({number}, 'foreign')")

@@ -1,5 +1,6 @@
 """No way to write reaches what is real under `headwater validate`: each is tried by a script, in one driver, and then
-all files of the warehouse and all that its catalogs say are what they were. `writing_ways.py` has the ways.
+all files of the warehouse and all that its catalogs say are what they were. `writing_ways.py` has the ways, and
+`hudi_ways.py` and `paimon_ways.py` those that a format takes beside the plan, by an option, a setting or a path.
 
 It finds what no test of the lens alone does: a way around SQL, which the lens doesn't see, and a verdict that says
 "equal" although something didn't run.
@@ -7,56 +8,53 @@ It finds what no test of the lens alone does: a way around SQL, which the lens d
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final
+from types import ModuleType
+from typing import Any, Final
 
 import pytest
 
 from headwater.cli.exits import Exit
-from tests.kit.cases import writing_ways
+from tests.kit.cases import hudi_ways, paimon_ways, writing_ways
 from tests.kit.cases.warehouse import Warehouse
-from tests.kit.spark.driver import DELTA, ICEBERG, together
+from tests.kit.spark.driver import DELTA, HUDI, ICEBERG, PAIMON, Extensions, together
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.needs("iceberg", "delta")]
-
-SCRIPT: Final = str(Path(writing_ways.__file__))
-STATEMENTS: Final = (
-    "CREATE DATABASE ice.db",
-    "CREATE DATABASE spark_catalog.db",
-    *(f"CREATE TABLE ice.db.{name} (id INT, amount INT) USING iceberg" for name in ("orders", "appended", "other")),
-    *(
-        f"CREATE TABLE spark_catalog.db.{name} (id INT, amount INT) USING delta"
-        for name in ("delta_out", "delta_other")
-    ),
-    "CREATE TABLE spark_catalog.db.files (id INT, amount INT) USING parquet",
-    "CREATE TABLE spark_catalog.db.parts (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
-    "CREATE VIEW spark_catalog.db.a_view AS SELECT 1 AS id",
-    "CREATE FUNCTION spark_catalog.db.a_function AS 'org.apache.hadoop.hive.ql.udf.generic.GenericUDFAbs'",
-    "INSERT INTO spark_catalog.db.parts PARTITION (p = 1) SELECT 1",
-    *(
-        f"INSERT INTO {table} VALUES ({number}, 10)"
-        for table in ("ice.db.orders", "ice.db.other", "spark_catalog.db.delta_other", "spark_catalog.db.files")
-        for number in (1, 2)
-    ),
-)
+pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Warehouse:
-    return Warehouse(
-        tmp_path_factory.mktemp("ways"),
-        java_home,
-        together(ICEBERG, DELTA),
-        STATEMENTS,
-        script=SCRIPT,
-        table="ice.db.appended",
-        using="iceberg",
-        parts="spark_catalog.db.parts",
-    )
+@dataclass(frozen=True)
+class Ways:
+    """The ways of a module, and what its warehouse is started with."""
+
+    module: ModuleType
+    extensions: Extensions
+    using: str
+    needs: tuple[str, ...]
+
+    def warehouse(self, folder: Path, java_home: Path) -> Warehouse:
+        ways: Any = self.module
+        script = str(Path(ways.__file__))
+        more = {"script": script, "table": ways.MINE, "using": self.using, "parts": ways.PARTS}
+        return Warehouse(folder, java_home, self.extensions, ways.STATEMENTS, **more)
 
 
-SAMPLE: Final = tuple(name for group in writing_ways.GROUPS.values() for name in list(group)[::12])
-"""Some of each group: those that are there to pass, too."""
+WAYS: Final = {
+    "all": Ways(writing_ways, together(ICEBERG, DELTA), "iceberg", ("iceberg", "delta")),
+    "hudi": Ways(hudi_ways, HUDI, "hudi", ("hudi",)),
+    "paimon": Ways(paimon_ways, PAIMON, "paimon", ("paimon",)),
+}
+GROUPS: Final = [
+    pytest.param(name, group, marks=pytest.mark.needs(*each.needs), id=f"{name}-{group}")
+    for name, each in WAYS.items()
+    for group in each.module.GROUPS
+    if group != "passing"
+]
+PASSING: Final = [pytest.param(name, marks=pytest.mark.needs(*each.needs)) for name, each in WAYS.items()]
+SAMPLE: Final = tuple(name for group in writing_ways.GROUPS.values() for name in list(group)[::24])
+"""Some of each group: one of those that are there to pass, too."""
 ENDS: Final = {
     "thread": (Exit.JOB_FAILED, "doesn't redirect ice.db.other"),
     "thread of its own rows": (Exit.FAILED, None),
@@ -71,30 +69,44 @@ ENDS: Final = {
 """How a validation ends, by how its script goes on. A row that a thread adds is one of the script's."""
 
 
-def test_a_sample_of_all_ways(warehouse: Warehouse) -> None:
-    """The others are `long`."""
-    warehouse.check_that_none_reaches_what_is_real(SAMPLE, writing_ways.PASSING)
+@pytest.fixture(scope="module")
+def warehouse_of(tmp_path_factory: pytest.TempPathFactory, java_home: Path) -> Callable[[str], Warehouse]:
+    """Makes each warehouse once, in whatever order the tests come."""
+    return cache(lambda name: WAYS[name].warehouse(tmp_path_factory.mktemp("ways"), java_home))
+
+
+@pytest.mark.needs("iceberg", "delta")
+def test_a_sample_of_all_ways(warehouse_of: Callable[[str], Warehouse]) -> None:
+    """The others, and those of Hudi and Paimon, are `long`."""
+    warehouse_of("all").check_that_none_reaches_what_is_real(SAMPLE, writing_ways.PASSING)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("group", [each for each in writing_ways.GROUPS if each != "passing"])
-def test_no_way_reaches_what_is_real(warehouse: Warehouse, group: str) -> None:
+@pytest.mark.parametrize(("name", "group"), GROUPS)
+def test_no_way_reaches_what_is_real(warehouse_of: Callable[[str], Warehouse], name: str, group: str) -> None:
     """Fails for a way that isn't refused, that fails by itself and so proves nothing, or that leaves a trace."""
-    warehouse.check_that_none_reaches_what_is_real(list(writing_ways.GROUPS[group]), writing_ways.PASSING)
+    ways: Any = WAYS[name].module
+    warehouse_of(name).check_that_none_reaches_what_is_real(list(ways.GROUPS[group]), ways.PASSING)
 
 
 @pytest.mark.long
-def test_what_is_harmless_passes_and_the_verdict_is_equal(warehouse: Warehouse) -> None:
+@pytest.mark.parametrize("name", PASSING)
+def test_what_is_harmless_passes_and_the_verdict_is_equal(warehouse_of: Callable[[str], Warehouse], name: str) -> None:
     """Fails if the allow-list is so short that ordinary jobs can't be validated, `foreachBatch` among them."""
-    warehouse.check_that_all_pass(writing_ways.PASSING)
+    ways: Any = WAYS[name].module
+    warehouse_of(name).check_that_all_pass(ways.PASSING)
 
 
 @pytest.mark.long
+@pytest.mark.needs("iceberg", "delta")
 @pytest.mark.parametrize("way", ENDS)
-def test_what_goes_on_when_the_script_is_through_is_a_part_of_it(warehouse: Warehouse, way: str) -> None:
+def test_what_goes_on_when_the_script_is_through_is_a_part_of_it(
+    warehouse_of: Callable[[str], Warehouse], way: str
+) -> None:
     """A thread wrote into a real table once the lens had ended, and the verdict was equal."""
     code, why = ENDS[way]
-    before = warehouse.state()
+    warehouse = warehouse_of("all")
+    before = warehouse.state_at_first
     ended, answer, _ = warehouse.validate([f"end:{way}"])
     assert ended.code == code, (answer, ended.err[-3000:])
     assert why is None or why in ended.err

@@ -31,6 +31,25 @@ MINE: Final = "ice.db.appended"
 """Redirected by the lens, as the next one."""
 MY_DELTA: Final = "spark_catalog.db.delta_out"
 ROW: Final = "SELECT 9 AS id, 9 AS amount"
+STATEMENTS: Final = (
+    "CREATE DATABASE ice.db",
+    "CREATE DATABASE spark_catalog.db",
+    *(f"CREATE TABLE ice.db.{name} (id INT, amount INT) USING iceberg" for name in ("orders", "appended", "other")),
+    *(
+        f"CREATE TABLE spark_catalog.db.{name} (id INT, amount INT) USING delta"
+        for name in ("delta_out", "delta_other")
+    ),
+    "CREATE TABLE spark_catalog.db.files (id INT, amount INT) USING parquet",
+    "CREATE TABLE spark_catalog.db.parts (id INT) PARTITIONED BY (p INT) STORED AS PARQUET",
+    "CREATE VIEW spark_catalog.db.a_view AS SELECT 1 AS id",
+    "CREATE FUNCTION spark_catalog.db.a_function AS 'org.apache.hadoop.hive.ql.udf.generic.GenericUDFAbs'",
+    "INSERT INTO spark_catalog.db.parts PARTITION (p = 1) SELECT 1",
+    *(
+        f"INSERT INTO {table} VALUES ({number}, 10)"
+        for table in ("ice.db.orders", "ice.db.other", "spark_catalog.db.delta_other", "spark_catalog.db.files")
+        for number in (1, 2)
+    ),
+)
 
 
 def sql(*texts: str) -> Way:

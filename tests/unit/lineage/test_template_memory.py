@@ -13,7 +13,7 @@ from headwater.events.avro import Codec
 from headwater.lineage.mapping import BatchMapper, batch_mapper, row_builder
 from tests.kit.lineage.scripted_producer import at
 
-pytestmark = [pytest.mark.slow, pytest.mark.sample(1)]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 CODEC = Codec()
 MEGABYTE = 1 << 20
