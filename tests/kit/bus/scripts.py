@@ -14,6 +14,9 @@ from headwater.spi import Application, EventRecord, ListenerContext, RecordBatch
 PATIENCE: Final = 60.0
 """Seconds for what must come, and for a call that must come back before something that never comes: a busy machine can
 keep a thread waiting for several."""
+ENOUGH: Final = 2.0
+"""Seconds for a stop at which one listener hangs, which takes all of them, and another ends as it should: on a busy
+machine that takes a part of them."""
 QUICK: Final = BusOptions(
     first_backoff=0.005,
     longest_backoff=0.02,

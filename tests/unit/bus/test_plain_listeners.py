@@ -15,7 +15,7 @@ from headwater.events.envelope import Event
 from headwater.events.health import Heartbeat
 from headwater.listeners.bus import ListenerState
 from headwater.testing.examples import DRAFTS
-from tests.kit.bus.scripts import PATIENCE, QUICK, Hearing, Taking, bus_of, emit_all, ids
+from tests.kit.bus.scripts import ENOUGH, PATIENCE, QUICK, Hearing, Taking, bus_of, emit_all, ids
 from tests.kit.waiting import until
 
 
@@ -102,13 +102,20 @@ class Failing(Hearing):
 @pytest.mark.slow
 @pytest.mark.parametrize(("error", "calls"), [(ValueError("always"), QUICK.attempts), (TerminalError("never"), 1)])
 def test_set_aside_the_next_one_is_told_how_many_came_in_between(tmp_path: Path, error: Exception, calls: int) -> None:
-    failing, next_one = Failing(error), Hearing()
+    failing, next_one, may_begin = Failing(error), Hearing(), threading.Event()
     instances: list[Any] = [failing, next_one]
-    with bus_of(tmp_path, {"mine": lambda _: instances.pop(0)}, options=replace(QUICK, suspended_seconds=0.3)) as bus:
+
+    def make(_: object) -> Any:
+        made = instances.pop(0)
+        assert made is failing or may_begin.wait(PATIENCE)
+        return made
+
+    with bus_of(tmp_path, {"mine": make}) as bus:
         emit_all(bus, [Heartbeat()] * (calls + 3))
         failing.may_fail.set()
         until(lambda: bus.report().listeners[0].state is ListenerState.SUSPENDED)
         emit_all(bus, [Heartbeat()] * 4)
+        may_begin.set()
         until(lambda: bus.report().listeners[0].state is ListenerState.RUNNING)
         (last,) = bus.emit(Heartbeat())
         assert bus.flush(60)
@@ -124,7 +131,7 @@ def test_one_that_hangs_harms_nobody(tmp_path: Path) -> None:
         emitted = emit_all(bus, DRAFTS * 3)
         until(lambda: len(plain.events) == len(durable.records) == len(emitted))
         began = time.monotonic()
-        assert not bus.stop(0.4)
+        assert not bus.stop(ENOUGH)
         assert time.monotonic() - began < PATIENCE
     assert ids(durable.records) == ids(emitted)
     assert (held.closes, len(plain.closes)) == ([], 1)

@@ -108,8 +108,7 @@ def test_a_listener_that_never_comes_back_holds_nobody_up(tmp_path: Path) -> Non
         pid = pid_of(bus)
         began = time.monotonic()
         assert not bus.stop(1.5)
-        took = time.monotonic() - began
-        assert took < 1.5 + 10, f"it took {took:.1f} s: for a busy machine; the call itself never comes back"
+        assert time.monotonic() - began < PATIENCE, "the call itself never comes back"
     until(lambda: has_ended(pid), "the end of the shipper, which doesn't linger")
     (tmp_path / HOLD).unlink()
     with shipper_bus(shipper_conf(tmp_path)) as bus:

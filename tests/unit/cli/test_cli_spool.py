@@ -68,7 +68,7 @@ def test_nobody_is_told_to_rename_what_is_still_configured(spools: Path, caplog:
     left_by_a_mistyped_name(spools)
     caplog.clear()
     with bus_of(spools, {}, {"listeners": "lgo"}) as bus:
-        assert bus.ship(20) == 0
+        assert bus.ship(60) == 0
     assert not [each for each in caplog.messages if "headwater spool rename" in each]
 
 
@@ -82,7 +82,7 @@ def test_a_renamed_listener_gets_all_of_it(spools: Path, capsys: pytest.CaptureF
     assert [row["what_became_of_it"] for row in printed(capsys)] == ["what lgo hadn't got is mine's now"]
     instances = [Taking(), second := Taking()]
     with bus_of(spools, {"mine": lambda _: instances.pop(0)}) as bus:
-        assert bus.ship(20) == 1
+        assert bus.ship(60) == 1
     assert [each.sequence for each in firsts(second.records)] == [1, 2, 3]
     assert not left.exists()
 

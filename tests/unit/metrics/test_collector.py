@@ -202,7 +202,7 @@ def test_what_a_dead_driver_left_counts_where_it_is_delivered(tmp_path: Path) ->
         return instances[-1]
 
     with bus_of(tmp_path, {"mine": make}) as bus:
-        assert bus.ship(20) == 1
+        assert bus.ship(60) == 1
         scraped = scrape(bus)
     delivered = sum(len(each.records) for each in instances)
     assert delivered >= len(left)
