@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -49,29 +49,34 @@ def parent_of(write: Sequence[SnapshotWrite]) -> SnapshotRef | None:
     return SnapshotRef(first.dataset, parent, first.generation, first.branch, first.at, first.format == ICEBERG)
 
 
-def commits_read(write: SnapshotWrite, read: SnapshotRead, writer: WriterLookup) -> Iterator[SnapshotWrite]:
-    """Yield the commit of a state that was read, or all commits within changes, newest first."""
-    at = snapshot_ref_of(read, write.at)
-    while at is not None and (found := writer(at)):
-        if is_range(read) and not _is_after(found[0], read):
-            return
-        yield found[0]
-        at = None if not is_range(read) or read.since is None else parent_of(found)
+class CommitsRead(NamedTuple):
+    """The commit of a state that was read, or those within changes."""
+
+    commits: Sequence[SnapshotWrite]
+    """Newest first."""
+    unknown: SnapshotRef | None = None
+    """The version behind them whose writer is unknown; None if all are known."""
+    has_unknown_parent: bool = False
+    """Whether the last of them has no parent, though the changes may have begun before it."""
 
 
-def unknown_commit(write: SnapshotWrite, read: SnapshotRead, writer: WriterLookup) -> SnapshotRef | None:
-    """Return a read state, or the first commit within changes, whose writer is unknown; None if all are known."""
-    at = snapshot_ref_of(read, write.at)
+def find_commits_read(write: SnapshotWrite, read: SnapshotRead, writer: WriterLookup) -> CommitsRead:
+    """Return the commit of a state that was read, or all commits within changes, as far as they are known."""
+    at, commits = snapshot_ref_of(read, write.at), list[SnapshotWrite]()
     while at is not None:
         found = writer(at)
         if not found:
-            return at
-        if not is_range(read) or not _is_after(found[0], read):
-            return None
-        at = None if read.since is None else parent_of(found)
+            return CommitsRead(commits, at)
+        if is_range(read) and not _is_after(found[0], read):
+            return CommitsRead(commits)
+        commits.append(found[0])
+        if not is_range(read) or read.since is None:
+            return CommitsRead(commits)
+        at = parent_of(found)
         if at is not None and at.snapshot == read.since:
-            return None
-    return None
+            rest = writer(at) if read.since_version is not None else ()
+            return CommitsRead([*commits, *rest[:1]])
+    return CommitsRead(commits, has_unknown_parent=bool(commits))
 
 
 def is_parent_unknown(connection: Connection, identities: Identities, write: SnapshotWrite) -> bool:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from headwater.lineage.questions.traversal.context import TraversalContext, is_range, snapshot_ref_of
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.versions.commit_lines import commits_read, keeps_rows, parent_of, unknown_commit
+from headwater.versions.commit_lines import CommitsRead, find_commits_read, keeps_rows, parent_of
 from headwater.versions.commit_reads import CommitReads, OwnRead, ReadResolver
 from headwater.versions.doubts import DoubtFinder
 from headwater.versions.histories import TooNear, VersionHistories
@@ -36,6 +36,8 @@ class ContentsReader:
         self._walk = walk
         self._states: dict[bytes, Contents] = {}
         self._reads: dict[bytes, CommitReads] = {}
+        self._commits: dict[tuple[bytes, bytes], CommitsRead] = {}
+        """By write and read."""
         self.histories: Final = VersionHistories(walk)
         self._resolver: Final = ReadResolver(walk, self.histories)
         self._doubts: Final = DoubtFinder(walk, self.histories)
@@ -64,6 +66,7 @@ class ContentsReader:
         """Leave out no more what is behind some tables. All versions have to be loaded again."""
         self._states.clear()
         self._reads.clear()
+        self._commits.clear()
         self._resolver.forget()
         self.folder.forget()
         self.histories.include(tables)
@@ -110,12 +113,16 @@ class ContentsReader:
         for each in write:
             for read in self.histories.reads_of(each.id):
                 if not self.histories.is_read_left_out(read):
-                    yield from self._read_nodes(each, read)
+                    commits = self._commits_read(each, read).commits
+                    yield from (_Node(one.id, is_state=not is_range(read)) for one in commits)
 
-    def _read_nodes(self, write: SnapshotWrite, read: SnapshotRead) -> Iterator[_Node]:
-        """Yield whose contents a read brings: a state's, or those of each commit within changes."""
-        for each in commits_read(write, read, self._writer):
-            yield _Node(each.id, is_state=not is_range(read))
+    def _commits_read(self, write: SnapshotWrite, read: SnapshotRead) -> CommitsRead:
+        """Return the commits whose contents a read brings; they are asked for before they are computed, and then."""
+        key = (write.id, read.id)
+        known = self._commits.get(key)
+        if known is None:
+            known = self._commits[key] = find_commits_read(write, read, self._writer)
+        return known
 
     def _state_of(self, node: _Node) -> Contents:
         write = self._writes(node)
@@ -127,7 +134,7 @@ class ContentsReader:
         if not first.restarts:
             before = parent_of(write)
             if before is None:
-                doubts = self._doubts.of_missing_beginning(first)
+                doubts = self._doubts.of_missing_parent(first)
             elif parent := self._writer(before):
                 base = self._states.get(parent[0].id, NOTHING_CONTAINED)
             else:
@@ -147,24 +154,26 @@ class ContentsReader:
         return CommitReads(first, self._resolver.identity(first), tuple(reads), doubts)
 
     def _read_of(self, write: SnapshotWrite, read: SnapshotRead) -> OwnRead:
-        """Return a read. A state, or the first commit within changes, whose writer is unknown is a doubt; behind tables
-        that are left out it is seen of the version alone that was read."""
+        """Return a read. A state whose writer is unknown, or a commit within changes whose writer or parent is, is a
+        doubt; behind tables that are left out it is seen of the version alone that was read."""
         source, doubts = self._resolver.source(read), frozenset[Doubt]()
         commits, behind = list[CommitReads](), NOTHING_CONTAINED
         if self.histories.is_read_left_out(read):
             unknown = self._unknown_version(snapshot_ref_of(read, write.at))
         else:
-            unknown = unknown_commit(write, read, self._writer)
-            for each in self._read_nodes(write, read):
-                if each.is_state:
-                    behind = self._states.get(each.write, NOTHING_CONTAINED)
-                elif each.write in self._reads:
-                    commits.append(self._reads[each.write])
+            found = self._commits_read(write, read)
+            unknown = found.unknown
+            if found.has_unknown_parent:
+                doubts = self._doubts.of_missing_parent(found.commits[-1], read.since)
+            if is_range(read):
+                commits = [self._reads[each.id] for each in reversed(found.commits) if each.id in self._reads]
+            elif found.commits:
+                behind = self._states.get(found.commits[0].id, NOTHING_CONTAINED)
         if unknown is not None:
             doubts = self._doubts.of_unknown_writer(unknown)
         elif read.snapshot is None:
             doubts = self._doubts.of_read_without_snapshot(read)
-        return self._resolver.resolve(write, read, Contents(source, doubts=doubts) if doubts else behind, commits[::-1])
+        return self._resolver.resolve(write, read, Contents(source, doubts=doubts) if doubts else behind, commits)
 
     def _unknown_version(self, ref: SnapshotRef | None) -> SnapshotRef | None:
         """Return a version, or the one before it that has the same rows, if its writer is unknown."""

@@ -52,8 +52,11 @@ class DoubtFinder:
         detail = "it was read without a snapshot, and jobs write it: which of their commits were read isn't known"
         return frozenset({Doubt(dataset, LimitReason.UNKNOWN_SNAPSHOT, None, detail)})
 
-    def of_missing_beginning(self, write: SnapshotWrite) -> frozenset[Doubt]:
-        if not is_parent_unknown(self._walk.connection, self._walk.identities, write):
+    def of_missing_parent(self, write: SnapshotWrite, since: int | None = None) -> frozenset[Doubt]:
+        """A commit without a parent is a doubt, unless it is the first one of its table. That it isn't, if changes that
+        it is within begin after another one."""
+        is_later = since is not None and since > 0
+        if not is_later and not is_parent_unknown(self._walk.connection, self._walk.identities, write):
             return frozenset()
         return frozenset({self._doubt(write, LimitReason.UNKNOWN_WRITER, "its parent is unknown")})
 

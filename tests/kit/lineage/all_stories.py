@@ -390,6 +390,9 @@ def unknown_writers(s: StoryProducer) -> None:
     s.commit("t@3", reads=["a@3"])
     s.expect("state t@3 depth=1", "1: t@3 <- a@3", why=["UNKNOWN_WRITER"])
     s.expect("up t@2", why=["UNKNOWN_WRITER"])
+    s.commit("m@3", reads=["k@2"], parent=None)
+    s.commit("n@1", reads=["m@1..3"])
+    s.expect("up n@1 depth=2", "1: n@1 <- m@1..3", "2: m@3 <- k@2", why=["UNKNOWN_WRITER"])
 
 
 def deleted(s: StoryProducer) -> None:

@@ -306,6 +306,29 @@ def test_a_number_that_came_again_as_a_compaction_is_the_version_before(
     assert all(each.made_at for each in versions)
 
 
+@pytest.mark.parametrize("form", [Format.DELTA, Format.HUDI, Format.ICEBERG, Format.PAIMON])
+@pytest.mark.parametrize("is_parent_known", [True, False])
+def test_changes_within_which_a_parent_is_unknown(connection: Connection, form: Format, is_parent_known: bool) -> None:
+    """`t` has read `a@2` too, which has another state of `x` than `u`. It finds commits within changes that nobody
+    looked for, because what was made on them didn't say so: the answer was yes."""
+    story = StoryProducer()
+    story.format = form
+    story.commit("x@1", parent=None)
+    story.commit("x@2", parent=1)
+    story.commit("a@1", parent=None)
+    story.commit("a@2", parent=1, reads=["x@1"])
+    story.commit("a@3", parent=2 if is_parent_known else None, reads=["x@2"])
+    where = story.where({"table": "a", "branch": None})
+    changes = Input(**where, mode=ReadMode.CHANGES, snapshot=3, since=RangeStart(snapshot=1))
+    story.commit("t@1", parent=None, also=[changes])
+    story.commit("u@1", parent=None, reads=["x@2"], replaced=ALL)
+    store(connection, story)
+    found = check(connection, ["t", "u"])
+    assert found.is_consistent is (False if is_parent_known else None)
+    missing = [(LimitReason.UNKNOWN_WRITER, "lake.db.a@3", "its parent is unknown")]
+    assert [(each.why, each.about, each.detail) for each in found.limits] == ([] if is_parent_known else missing)
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_the_first_instant_of_a_table_of_hudi_is_made_on_none(connection: Connection, is_first: bool) -> None:
     """It finds tables of Hudi that nothing ever is known of, as their first number is a time and not 1."""

@@ -106,9 +106,13 @@ class Ancestry:
         return True
 
     def _is_beginning(self, reach: AncestryRequest, write: SnapshotWrite) -> None:
-        """Only a table's first snapshot has no parent."""
-        numbered = write.format is not None and not is_unordered(write.format)
-        if numbered and write.snapshot is not None and write.snapshot > 1 and reach.is_state:
+        """Only a table's first snapshot has no parent, so that changes after another one don't begin with it."""
+        since, number = reach.since or 0, write.snapshot
+        if reach.is_state:
+            is_later = write.format is not None and not is_unordered(write.format) and number is not None and number > 1
+        else:
+            is_later = since > 0 and number != since
+        if is_later:
             detail = "its parent is unknown"
             self._limits.add_snapshot(LimitReason.UNKNOWN_WRITER, reach.ref.dataset, write.snapshot, detail)
 

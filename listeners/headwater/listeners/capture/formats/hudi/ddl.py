@@ -23,9 +23,8 @@ from headwater.listeners.capture.commands import CatalogTranslator
 from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext
 from headwater.listeners.capture.formats.hudi.table_refs import place_path, without_internal_columns
 from headwater.listeners.capture.formats.hudi.timelines import (
-    instant_before,
+    produced_by,
     recorded_commits,
-    timeline,
     timeline_facts,
 )
 from headwater.listeners.capture.formats.hudi.write_results import commits_to
@@ -57,8 +56,7 @@ def _with_instant(event: Event, statement: Statement) -> Event:
     update: dict[str, Any] = {}
     commits = recorded_commits(statement.facts)
     if commits and not isinstance(event, CreateTable):
-        update["produced"] = commits[-1].number
-        update["parent"] = instant_before(commits[-1].number, timeline(statement.facts, commits[-1].path) or [])
+        update |= produced_by(commits[-1], statement.facts)
     for name in ("table", "new_table"):
         table = getattr(event, name, None)
         if isinstance(table, Table):
@@ -111,15 +109,13 @@ def _schema_changes_of(
         provider="hudi",
     )
     commits = commits_to(target, statement.facts)
-    line = timeline(statement.facts, fields["path"]) or []
     return AlterTable(
         context=(target.catalog or context.session_catalog()).context,
         cause=ModificationCause.WRITE,
         identifier=target.sink.table or TableName(catalog=SESSION_CATALOG, database="hudi", table=fields["path"]),
         dataset=place_path(fields["path"], context.environment),
         format=target.sink.format,
-        produced=commits[-1].number if commits else None,
-        parent=instant_before(commits[-1].number, line) if commits else None,
+        **(produced_by(commits[-1], statement.facts) if commits else {}),
         changes=tuple(SchemaDiff().of(fields_of(columns), fields_of(new))),
         table=table,
         new_table=table.model_copy(update={"columns": new}),

@@ -78,10 +78,28 @@ def parse_instants(fields: Sequence[Sequence[Any]]) -> list[HudiInstant]:
 
 
 def instant_before(number: int, line: Sequence[HudiInstant]) -> int | None:
-    """The commit that was completed right before this one."""
-    commits = [each.number for each in line if each.action in COMMITS]
+    """The commit that was completed right before this one; None if it is the first, or if `is_parent_unknown`."""
+    commits = _commits(line)
     ref = commits.index(number) if number in commits else 0
     return commits[ref - 1] if ref else None
+
+
+def is_parent_unknown(number: int, line: Sequence[HudiInstant]) -> bool:
+    """Whether the timeline doesn't have this commit: it couldn't be read, or others have been archived since."""
+    return number not in _commits(line)
+
+
+def produced_by(commit: HudiCommit, facts: StatementFacts) -> dict[str, Any]:
+    """What an event of a catalog says of an instant. Nothing where its parent isn't known: without one it would be the
+    table's first."""
+    line = timeline(facts, commit.path) or []
+    if is_parent_unknown(commit.number, line):
+        return {}
+    return {"produced": commit.number, "parent": instant_before(commit.number, line)}
+
+
+def _commits(line: Sequence[HudiInstant]) -> list[int]:
+    return [each.number for each in line if each.action in COMMITS]
 
 
 def _parse_instant(fields: Mapping[str, Any]) -> HudiInstant:

@@ -16,6 +16,7 @@ from headwater.listeners.capture.formats.hudi.timelines import (
     HudiCommit,
     HudiInstant,
     instant_before,
+    is_parent_unknown,
     parse_commit,
     recorded_commits,
     timeline,
@@ -26,6 +27,7 @@ from headwater.listeners.capture.statements import Statement, StatementFacts
 
 _SERVICES: Final = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
 NOT_HOOKED: Final = "which instant this statement made isn't seen without the hook in Hudi"
+_UNREADABLE: Final = "what {} was made on isn't known: the table's timeline couldn't be read, or doesn't have it"
 _SEVERAL: Final = "several table services ran meanwhile: which of them came with this write isn't seen"
 
 
@@ -65,11 +67,19 @@ def _result_of_commits(commits: Sequence[HudiCommit], target: WriteTarget, state
     places = {each.number: n for n, each in enumerate(line)}
     commits = sorted(commits, key=lambda commit: places.get(commit.number, len(line)))
     outputs = [_output(commit, sink, target, line) for commit in commits]
+    lost = [each.snapshot for each in outputs if each.snapshot is not None and _lacks_parent(each, each.snapshot, line)]
     gap = None
     if commits[-1].services:
         made, gap = _service_outputs(commits[-1], target, sink, line, statement)
         outputs += made
-    return WriteResult(tuple(outputs), gap, sink)
+    if lost:
+        gap = _UNREADABLE.format(", ".join(map(str, lost)))
+    return WriteResult(tuple(outputs), gap, sink, unknown_origin=bool(lost))
+
+
+def _lacks_parent(output: Output, snapshot: int, line: Sequence[HudiInstant]) -> bool:
+    """Whether rows from before are in it of which nothing is known."""
+    return output.replaced is not OverwriteScope.ALL and is_parent_unknown(snapshot, line)
 
 
 def _output(commit: HudiCommit, sink: SinkSchema, target: WriteTarget, line: Sequence[HudiInstant]) -> Output:
