@@ -47,6 +47,7 @@ GROUPS: Final = {
             "mixed",
             "second look",
             "third look",
+            "fourth look",
         )
     },
     "blocks": _SECTIONS["blocks"].split("\n%%\n"),

@@ -141,7 +141,7 @@ def _plan(connection: Connection, given: Namespace) -> ValidationPlan | Repeated
         )
     if given.pin:
         raise ConfigurationError(
-            "--pin is for jobs that lineage knows: an aligned job reads the snapshots of its data version"
+            "a job that lineage knows takes --pin; an aligned job reads the snapshots of its data version"
         )
     job, at, number = given.what.rpartition("@")
     if at and not is_number(number):

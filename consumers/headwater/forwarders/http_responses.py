@@ -19,11 +19,11 @@ _OVERLOAD: Final = {*_BUSY, 503}
 _NEVER: Final = {501, 505}
 """Errors of a server that don't pass by themselves."""
 _ADVICE: Final = {
-    401: "give the credentials that it asks for",
+    401: "give it valid credentials",
     403: "give this user the right to write",
     404: "correct the URL: there is nothing at this path",
     405: "correct the URL: this path takes no such request",
-    407: "give the credentials that the proxy asks for",
+    407: "give the proxy valid credentials",
     410: "correct the URL: there is nothing any more at this path",
     415: "correct the URL: this path takes other content",
 }

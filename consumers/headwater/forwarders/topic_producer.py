@@ -19,7 +19,7 @@ _ADVICE: Final = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "give this user the right to write idempotently",
     KafkaError.UNKNOWN_TOPIC_OR_PART: "make the topic, or correct its name",
     KafkaError._UNKNOWN_TOPIC: "make the topic, or correct its name",  # noqa: SLF001 - librdkafka's own
-    KafkaError._AUTHENTICATION: "correct the credentials under producer.",  # noqa: SLF001
+    KafkaError._AUTHENTICATION: "below producer. correct the credentials",  # noqa: SLF001
 }
 _CHECK_SECONDS: Final = 10.0
 

@@ -164,7 +164,7 @@ def test_an_aligned_job_is_named_with_its_data_version(capsys: pytest.CaptureFix
     assert main(["validate", "revenue@x", "--aligned", "--run", "job.py"]) == Exit.CONFIGURATION
     assert "isn't JOB or JOB@DATA_VERSION" in capsys.readouterr().err
     assert main(["validate", "revenue@7", "--aligned", "--pin", "lake.db.a@2", "--run", "job.py"]) == Exit.CONFIGURATION
-    assert "--pin is for jobs that lineage knows" in capsys.readouterr().err
+    assert "a job that lineage knows takes --pin" in capsys.readouterr().err
     assert main(["validate", "b@8", "--sink", "b", "--run", "job.py"]) == Exit.CONFIGURATION
     assert "are for aligned jobs" in capsys.readouterr().err
 

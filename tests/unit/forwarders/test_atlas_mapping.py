@@ -303,7 +303,7 @@ def test_types_grow_and_lose_nothing() -> None:
         ({}, "url, or bootstrap.servers"),
         ({"bootstrap.servers": "b:9092"}, "register.types = false"),
         ({"url": "http://a", "user": "u"}, "user and password"),
-        ({"url": "http://a", "user": "u", "password": "p", "token": "t"}, "not both"),
+        ({"url": "http://a", "user": "u", "password": "p", "token": "t"}, "two ways to log in"),
         ({"url": "http://a", "namespace": "a@b"}, "last @"),
         ({"url": "http://a", "urll": "x"}, "urll"),
     ],

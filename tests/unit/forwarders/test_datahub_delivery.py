@@ -233,7 +233,7 @@ def results(there: DataHubForwarder) -> list[tuple[str, CheckStatus, str]]:
 def test_a_check_tells_version_and_user_and_writes_nothing(server: DataHubServer) -> None:
     service, user, rights = results(forwarder(url=server.url))
     assert service == ("service", CheckStatus.OK, f"{server.url} answers: DataHub v1.4.0")
-    assert user == ("user", CheckStatus.OK, "it takes the token: headwater")
+    assert user == ("user", CheckStatus.OK, "it knows us as headwater")
     assert rights[:2] == ("rights", CheckStatus.WARNING)
     assert server.proposals == []
     server.token = "other"

@@ -17,8 +17,10 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = (
-    "listeners/headwater/listeners", "publishers/headwater/publishers", "consumers/headwater/cli/doctor",
+    "listeners/headwater/listeners", "publishers/headwater/publishers",
     "events/headwater/events", "events/headwater/journal", "consumers/headwater/consumers",
+    "consumers/headwater/forwarders", "consumers/headwater/lineage", "consumers/headwater/local",
+    "consumers/headwater/cli", "consumers/headwater/versions",
 )  # fmt: skip
 
 
@@ -38,11 +40,16 @@ def sentences(tree: ast.Module) -> Iterator[str]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_sentence_of_ours_loses_a_word(package: str) -> None:
-    """An address that shows where its user-info goes is no sentence."""
+    """An address that shows where its user-info goes is no sentence, and neither is SQL."""
     modules = [path for path in (ROOT / package).rglob("*.py") if "redaction" not in path.parts]
     assert modules
     redactor = Redactor()
-    said = {text for path in modules for text in sentences(ast.parse(path.read_text())) if text.count(" ") > 2}
+    said = {
+        text
+        for path in modules
+        for text in sentences(ast.parse(path.read_text()))
+        if text.count(" ") > 2 and "SELECT" not in text
+    }
     assert {text: redactor.text(text) for text in said if "@" not in text and redactor.text(text) != text} == {}
 
 

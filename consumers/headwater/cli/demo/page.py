@@ -135,7 +135,7 @@ def _failure(results: Results) -> Chapter:
         said.append(concatenate(f"What had changed: {when}, ", code(changed), f", {', '.join(change.changes)}."))
     columns = ("Started", "Job", "Kind", "Took", "Ended")
     listing = table(columns, [_run(run) for run in reversed(results.runs.rows)])
-    words = "The error comes from the driver, with secrets removed before it left it."
+    words = "The error comes from the driver, which removed the secrets."
     return Chapter("failure", "The job that failed, and why", words, (callout(*said, mood="bad"), listing))
 
 

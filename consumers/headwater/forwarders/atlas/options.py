@@ -66,7 +66,7 @@ class AtlasConfig(AtlasNames):
                 "was done already"
             )
         if (self.user is None) != (self.password is None):
-            raise ValueError("write user and password, or neither")
+            raise ValueError("write both or neither of user and password")
         if self.user is not None and self.token is not None:
-            raise ValueError("write user and password, or token, not both")
+            raise ValueError("there are two ways to log in: remove one")
         return self

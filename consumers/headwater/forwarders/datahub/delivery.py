@@ -116,7 +116,7 @@ class RestTarget:
         version = self._call(lambda: self._emitter.fetch_server_config().service_version)
         shown = self._secrets.hide(str(version or "of an unknown version"))
         yield CheckResult.ok("service", f"{self._url} answers: DataHub {shown}")
-        yield CheckResult.ok("user", f"it takes the token: {self._secrets.hide(self._call(self._user))}")
+        yield CheckResult.ok("user", f"it knows us as {self._secrets.hide(self._call(self._user))}")
         yield CheckResult.warning(
             "rights",
             "whether this user may write shows at the first event: DataHub tells nobody without writing",

@@ -126,12 +126,12 @@ class HttpTarget:
 
     def _judge(self, status: int) -> CheckResult:
         if status in {401, 403, 407}:
-            return CheckResult.error("rights", f"it answers {status}", "give credentials that may write, as api.key")
+            return CheckResult.error("rights", f"it answers {status}", "give one that may write, as api.key")
         if 300 <= status < 400:
             return CheckResult.error("rights", f"it answers {status}, a redirect", "write where it leads to as url")
         if status == 404:
             return CheckResult.warning("rights", "it answers 404 to a question", "look whether endpoint is right")
-        return CheckResult.ok("rights", "it doesn't refuse these credentials; whether they may write shows a message")
+        return CheckResult.ok("rights", "it lets us in; whether we may write shows a message")
 
     def close(self) -> None:
         self._transport.close()

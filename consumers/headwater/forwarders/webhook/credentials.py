@@ -61,7 +61,7 @@ class SecretText:
     def _checked(self, text: str) -> str:
         stripped = text.strip()
         if not stripped:
-            raise TerminalError(f"{self._shown} is empty, or isn't there: put the secret there")
+            raise TerminalError(f"{self._shown} is empty or missing: put the value there")
         try:
             self._check(stripped)
         except ValueError as e:
@@ -106,4 +106,4 @@ def _signing_keys(text: str) -> tuple[bytes, ...]:
 
 def _checked_token(text: str) -> None:
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError("a token is one line of printable ASCII without blanks")
+        raise ValueError("only one line of printable ASCII without blanks can be a token")

@@ -61,7 +61,7 @@ class HttpEndpoint:
         results = [CheckResult.ok("server", f"{self.shown} answers"), _judge(answer.status)]
         if self._credentials.are_there and not is_private(self._credentials.url()):
             advice = "write https:// in url"
-            results.append(CheckResult.warning("privacy", "secrets are sent over a connection without TLS", advice))
+            results.append(CheckResult.warning("privacy", "a connection without TLS shows the secrets", advice))
         return results, answer
 
     async def close(self) -> None:
@@ -90,9 +90,9 @@ def _secrets(url: str, values: Iterable[str]) -> Iterator[str]:
 
 def _judge(status: int) -> CheckResult:
     if status in {401, 403, 407}:
-        return CheckResult.error("rights", f"it answers {status}", "give credentials that may write, by token.file")
+        return CheckResult.error("rights", f"it answers {status}", "give one that may write, by token.file")
     if 300 <= status < 400:
         return CheckResult.error("rights", f"it answers {status}, a redirect", "write where it leads to as url")
     if status in {404, 410}:
         return CheckResult.warning("rights", f"it answers {status} to a question", "look whether url is right")
-    return CheckResult.ok("rights", "it doesn't refuse these credentials; whether they may write shows a message")
+    return CheckResult.ok("rights", "it lets us in; whether we may write shows a message")

@@ -74,9 +74,9 @@ class HttpOptions(Config):
         if self.token_file is not None and self.token_variable is not None:
             raise ValueError("token.file and token.variable are both there: remove one")
         if self.client_key is not None and self.client_certificate is None:
-            raise ValueError("client.key is there without client.certificate: name that file too")
+            raise ValueError("client.certificate is missing: name that file beside client.key")
         if any(name.lower() == "authorization" for name in self.header) and (self.token_file or self.token_variable):
-            raise ValueError("header.Authorization and a token are both there: remove one")
+            raise ValueError("two settings make the same header: remove header.Authorization")
         return self
 
 

@@ -29,7 +29,7 @@ def signing_key(secret: str) -> bytes:
     else:
         key = secret.encode()
     if len(key) < _SHORTEST:
-        raise ValueError(f"a secret has at least {_SHORTEST} bytes: make one with openssl rand -base64 32")
+        raise ValueError(f"{_SHORTEST} bytes are needed at least: openssl rand makes them")
     return key
 
 

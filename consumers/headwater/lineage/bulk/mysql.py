@@ -49,7 +49,7 @@ def _check(connection: Connection, text: str, rows: Sequence[RowTuple], packet: 
     for row in rows:
         if _size(row) > packet and (length := len(cursor.mogrify(text, row).encode())) > packet:
             raise StoreDataError(
-                f"a row of {length} bytes is longer than max_allowed_packet lets pass: "
+                f"a row of {length} bytes is longer than max_allowed_packet allows: "
                 f"SET GLOBAL max_allowed_packet = {2 * length + _ASIDE}"
             )
 

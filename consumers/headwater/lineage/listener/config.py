@@ -45,7 +45,7 @@ class JdbcConfig(Config):
     def _one_password(self) -> Self:
         given = (self.password, self.password_file, self.password_callable)
         if sum(each is not None for each in given) > 1:
-            raise ValueError("write one of password, password-file and password-callable")
+            raise ValueError("write one of password-file, password-callable and password")
         return self
 
     def store_options(self) -> StoreOptions:

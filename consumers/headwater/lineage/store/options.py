@@ -71,7 +71,7 @@ class StoreOptions(Config):
     def _one_password(self) -> Self:
         given = (self.jdbc_password, self.jdbc_password_file, self.jdbc_password_callable)
         if sum(each is not None for each in given) > 1:
-            raise ValueError("write one of jdbc.password, jdbc.password-file and jdbc.password-callable")
+            raise ValueError("write one of jdbc.password-file, jdbc.password-callable and jdbc.password")
         return self
 
     @classmethod
@@ -136,7 +136,7 @@ class StoreOptions(Config):
             url = url.set(username=self.jdbc_username)
         password = self._password()
         if password is not None and url.password is not None:
-            raise ConfigurationError("there is a password in jdbc.url, and another beside it: remove one")
+            raise ConfigurationError("jdbc.url and another setting both have a password")
         kept = url.password
         if password is None and kept is not None:
             password = lambda: kept  # noqa: E731 - as short as can be
@@ -221,7 +221,7 @@ def _checked(source: Any) -> Callable[[], str] | None:
     if source is None:
         return None
     if not callable(source):
-        raise ConfigurationError("jdbc.password-callable isn't a function without arguments that gives the password")
+        raise ConfigurationError("jdbc.password-callable has to be a function without arguments")
 
     def ask() -> str:
         try:

@@ -28,11 +28,12 @@ STRONG: Final = word_set("""
     shared_access user_info identified_by master_auth login_module csrf xsrf mnemonic nickserv secure_string unseal
     docker_config recovery_code recovery_phrase seed_phrase seed_words key_phrase code_word safe_word backup_code
     security_code security_answer verification_code authentication_string snmp azure_sas
-    access_key account_key activation_key admin_key aes_key api_key app_key auth_key cipher_key client_key crypto_key
-    decryption_key deploy_key encryption_key fernet_key footer_key hmac_key instrumentation_key isakmp_key kms_key
-    license_key machine_key master_key pairing_key priv_key private_key product_key pvt_key rsa_key sas_key serial_key
-    server_key service_key session_key shared_key signing_key sse_key ssh_key storage_key subscription_key symmetric_key
-    tls_key validation_key key_string
+    access_key account_key activation_key admin_key aes_key api_key app_key auth_key cipher_key client_key
+    crypto_key decryption_key deploy_key encryption_key fernet_key footer_key genie_key hmac_key integration_key
+    instrumentation_key isakmp_key kms_key license_key machine_key master_key pairing_key priv_key private_key
+    product_key props_key pvt_key routing_key rsa_key sas_key serial_key server_key service_key session_key
+    shared_key signing_key sse_key ssh_key storage_key subscription_key symmetric_key tls_key validation_key
+    key_string
 """)
 """Whatever holds one of these, with separators or without, is a secret's name. `_`: the words also stand apart."""
 WEAK: Final = word_set("""
@@ -71,17 +72,17 @@ def strong_names(seen: str) -> Iterator[tuple[int, int]]:
     return ((places[found.start()], places[found.end() - 1] + 1) for found in names)
 
 
-def any_of(*alternatives: str, behind: str = "") -> str:
+def any_of(*alternatives: str, rest: str = "(?:{})") -> str:
     """A pattern in which alternatives stand by their first character: Python passes over all other ones quickly.
 
-    Each begins with a character as it is, not with a class or group, `behind` which something may be asked of what is
-    before it. In a text several may stand, two spaces or a line end apart.
+    Each begins with a character as it is, not with a class or group. In a text several may stand, two spaces or a line
+    end apart. `rest` is how what follows the first character stands in the pattern.
     """
     branches: dict[str, list[str]] = {}
     for alternative in (each for text in alternatives for each in re.split(r"\n\s*|\s{2,}", text.strip())):
         length = 2 if alternative[0] == "\\" else 1
         branches.setdefault(alternative[:length], []).append(alternative[length:])
-    return "|".join(f"{first}{behind}(?:{'|'.join(rests)})" for first, rests in branches.items())
+    return "|".join(first + rest.format("|".join(rests)) for first, rests in branches.items())
 
 
 @cache
@@ -90,7 +91,11 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+_LETTERS: Final = r"p\sa\ss\ss\sw\so\sr\sd"
+
+
 @cache
 def _strong() -> re.Pattern[str]:
     names = (folded.text for name in sorted(STRONG, key=len, reverse=True) if (folded := fold(name)))
-    return re.compile(any_of(r"p\sa\ss\ss\sw\so\sr\sd", *(re.escape(name).replace("_", r"\s{0,12}") for name in names)))
+    apart = (re.escape(name).replace("_", r"\s{0,12}") for name in names)
+    return re.compile(rf"(?:{any_of(_LETTERS, *apart)})(?:s\b)?")

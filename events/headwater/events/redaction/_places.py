@@ -26,17 +26,19 @@ _HARMLESS: Final = any_of(
     tokeni[sz]  token recognition error  delegation token\b  jsontoken  start_(?:object|array) token
     end_(?:object|array) token  extra input '[a-z_<>]{1,32}'  mismatched input '[a-z_<>]{1,32}'  missing '[a-z_]{1,32}'
     at or near '[a-z_]{1,32}'  unexpected token '[^\w\s]{1,3}'  unexpected_token\]  wrong_num_token\]  aes_key_length\]
-    password[-_.]?(?:file|callable|command)\b(?!\s*[=:]?\s*['"])  /0x[0-9a-f]+@[0-9a-f]
+    password[-_.]?(?:file|callable|command)\b(?!\s*[=:]?\s*['"])  no password supplied  /0x[0-9a-f]+@[0-9a-f]
+    webhook-allowed-(?:origin|rate)\b(?!\s*[=:])
     invalid credentials with sasl mechanism [a-z0-9-]{1,20}(?![\w:=-])
     producer\.sasl\.username and producer\.sasl\.password(?![\w.-]|\s*[:='"])
     abfss?://[\w.-]+@  wasbs?://[\w.-]+@  adl://[\w.-]+@  oci://[\w.-]+@
     """,
+    *(name + r"[-_.](?:file|callable|variable)\b(?!\s*[=:]?\s*['\"])" for name in ("token", "secret")),
     r"/secrets?(?=/[\w.-]|\.(?:conf|properties|json|ya?ml|toml|xml|ini|env|txt|jks|p12)\b)"
     rf"(?=[\w./+-]{{0,200}}[\"')\]]{{0,2}}(?:[:,;]? (?:{_FILE_SAID})\b|[.]?\s{{0,8}}\Z))",
 )
-_HARMLESS_HINTS: Final = ("token", "password", "sasl", "://", "length]", "0x", "/secret")
+_HARMLESS_HINTS: Final = ("token", "password", "sasl", "://", "length]", "0x", "/secret", "secret.", "webhook-")
 _VALUE_FOLLOWS: Final = (
-    r"(?![a-z])(?:[-_ ](?:code|number))?(?:[\]\"'`>)\s]{0,8}(?::?=|[-=~]>|:(?![:/])|\||,\s*[\"'])"
+    r"(?![a-z])(?:[-_ ](?:code|number|hash))?(?:[\]\"'`>)\s]{0,8}(?::?=|[-=~]>|:(?![:/])|\||,\s*[\"'])"
     r"|(?:\.\w{1,20})?[ \t]*[\"'(>#]|\s(?:is|was|are|in|like)\b)"
 )
 _OF_LOGINS: Final = (
@@ -51,10 +53,10 @@ _COMMANDS: Final = word_set(r"""
     usermod openssl keytool certutil dotnet nuget restic zip unzip 7z\w? rar unrar arj mutool qpdf etcdctl mount\S{0,5}
 """)
 """Those that take a password, or a user with one, by a short flag."""
-_NO_PART: Final = r"(?<![\w.-].)"
+_NO_PART: Final = r"(?<![\w.-].)(?:{})"
 _FLAG: Final = r"(?<=[\s\"',])-(?:[a-z]{0,3}?[pauwkxbe]|o\s+user=)"
 _FLAG_OF_COMMAND: Final = (
-    rf"(?:{any_of(*sorted(_COMMANDS), behind=_NO_PART)})(?:\.exe)?(?=[\s\"',])"
+    rf"(?:{any_of(*sorted(_COMMANDS), rest=_NO_PART)})(?:\.exe)?(?=[\s\"',])"
     rf"(?:[^\n]*?(?:\n[ \t][^\n]*?)*?({_FLAG})|[^\n]*(?:\n[ \t][^\n]*)*)"
 )
 
@@ -66,19 +68,22 @@ def _named() -> re.Pattern[str]:
             *(word + _VALUE_FOLLOWS for word in sorted(WEAK)),
             *(rf"{sign}(?:key|code|sign|session|hmac|hash)=" for sign in (r"\?", "&", ";", "#")),
             *(
-                rf"{command}\b(?:[^\n]{{0,99}}?[\s\"=])?[\w.]{{1,64}}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
+                rf"{command}\b(?:[^\n]{{0,32}}?[\s\"=])?[\w.]{{1,64}}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
                 for command in ("sqlplus", "sqlldr", "imp", "exp", "impdp", "expdp", "tnsping", "rman", "conn(?:ect)?")
             ),
             rf"auth\s(?!{_OF_LOGINS})[\w.@/+-]{{1,64}}\s{{1,4}}\S",
             r"""
     pass(?![a-z])(?:(?<=[a-z_.-]....)(?<!bypass|ompass|urpass|espass)(?<!by-pass)|(?=:\S))  pw\s\S  psk\s+\w  creds? \w
-    keytab (?:for|of) [^\s:=]{1,64}\s{0,4}[:=]  sess(?:ion)?[-_. ]?id\s?[=:]  refresh=  code=[^\s&]+&state=
-    signature["'`]{0,4}\s{0,8}(?:[-=]>|=|["'`]\s{0,8}:|mism)  invalid signature  hub-signature
+    keytab (?:for|of) [^\s:=]{1,64}\s{0,4}[:=]  sess(?:ion)?[-_. ]?id\s?[=:]  refresh=  pem\s?=
+    code=[^\s&]{1,64}&state=  auth[a-z]{0,20}\(["']  auth_?bytes=  login\(["']  !connect \S{1,256} \S{1,64} \S
+    host(?:[ ]?name|exception)?:? ["']?[^\s"'@]{1,99}@
+    signature["'`]{0,4}\s{0,8}(?:[-=]>|=|["'`]\s{0,8}:|mism|provided>)  invalid signature  hub-signature
     auth [\w.@-]{1,64}[:/]\S  log(?:in|ging in as|ged in as) [\w.@-]{1,64}[:/]\S  on >\S
     basic\s+(?=[a-z+/_=-]{0,200}[0-9=])[\w+/=-]{6}  negotiate\s+\S{8}  ntlm\s+\S{8}  digest[\s:=]\s*\w+[=:]
     x-[a-z-]{0,20}(?:key|auth|session|api)\b  crypt(?:ed)? with  crypt\s?\(  openrowset\s?\(  linkedsrvlogin
     encrypt_string
-    pbkdf2  \{s?sha  \$(?:2[abxy]?|[156y]|apr1|argon2\w{0,2})\$  scram-sha-\d{1,3}\$
+    pbkdf2  \{(?:s?sha|cipher|noop|bcrypt|md5|crypt)  "md5[0-9a-f]{32}
+    \$(?:2[abxy]?|[156y]|apr1|argon2\w{0,2})\$  scram-sha-\d{1,3}\$
     :(?:\d{2,5}|\*):[^:\s]{1,64}:[^:\s]{1,64}:\S  //[\w.%-]{1,64}:[ \t\r]*[\n\v]
     \|\s?(?:sudo|kinit)\b  sudo -s\b  <<<  <<[-~]?[\\"']{0,4}[a-z_]  =<\(
     <<[-~]?\s{1,4}["']{0,4}[a-z_]\w{0,32}["']{0,4}\s{0,4}[\n\v]
@@ -87,6 +92,7 @@ def _named() -> re.Pattern[str]:
     -(?<=[\s"',]-)-(?:[a-z-]{0,16}(?:user|auth|creds|cert)[ =][^\s:]{1,64}:|auth[ =])
     /(?<=\s/)(?:r?p|u(?:ser)?|pass)[:\s]  user=\w{1,64}%  user \S{1,64} (?:using|pass) \s?\S
     """,
+            rest="(?={})",  # what is behind is only looked at: another place may begin there
         )
     )
 
@@ -99,7 +105,7 @@ _USER_INFO: Final = r"(?<![^ \t\r\n@])(?=[^ \t\r\n@]*[:/\\%])[^ \t\r\n@]+@(?=[^\
 _LOGINS: Final = any_of(
     r"""
     AUTH (?=\S)  LOGIN (?=\S)  IDENTIFY (?=\S)  AUTHENTICATE (?=\S)  PASS (?=\S)  CONN (?=\S)  EAP (?=\S)  ACL SETUSER
-    SASL PLAIN (?![a-z]{4})  _KEY(?=["' ]{0,2}[:=])
+    ENC\((?=\S)  SASL PLAIN (?![a-z]{4})  _KEY(?=["' ]{0,2}[:=])
     """
 )
 BEGINNINGS: Final = sorted(
