@@ -259,8 +259,8 @@ def shared_driver_fixture(extensions: Extensions, **conf: str) -> Any:
 
 
 @contextmanager
-def attached(spark: SparkSession) -> Generator[tuple[Capture, TestBus], None, None]:
-    """Capture, attached to a driver that runs."""
+def attached(spark: SparkSession, *, close_within: float = 10) -> Generator[tuple[Capture, TestBus], None, None]:
+    """Capture, attached to a driver that runs. `close_within` is in seconds."""
     spark_context: Any = spark.sparkContext
     live = dict(spark_context.getConf().getAll())
     settings, faults = read_settings(live)
@@ -273,7 +273,7 @@ def attached(spark: SparkSession) -> Generator[tuple[Capture, TestBus], None, No
     try:
         yield capture, bus
     finally:
-        capture.close(10)
+        capture.close(close_within)
 
 
 def smoking(cases: Iterable[C], name: Callable[[C], str], *names: str) -> list[Any]:
