@@ -19,10 +19,10 @@ demo: .venv-demo ## See it work
 check: .venv ## Format, lint, types, layers, fast tests; under a minute
 	@$(BIN)/python -m tools.check
 
-test: .venv ## What finds most faults in a quarter of an hour, on real servers and real Spark
+test: .venv ## What finds most faults in 13 minutes, on real servers and real Spark
 	@$(BIN)/python -m tools.test
 
-test-all: .venv ## Everything that takes long; SLICE=3/31 plays a part of eight minutes, SLICE=auto one by the commit
+test-all: .venv ## Everything that takes long; SLICE=3/39 plays a part of eight minutes, SLICE=auto one by the commit
 	@SLICE=$(SLICE) $(BIN)/python -m tools.test_all
 
 bench: .venv ## The benchmarks and long fuzz runs, as tables of ratios; BENCH=name runs one

@@ -169,6 +169,7 @@ class TestPostgreSQL(_OnAServer):
 
 
 @pytest.mark.database
+@pytest.mark.long
 class TestMariaDB(_OnAServer):
     @pytest.fixture
     def running(self, mariadb_of_ours: MariaDBServer) -> Server:

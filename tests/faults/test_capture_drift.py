@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
 ]
@@ -76,7 +77,6 @@ MEMBERS: Final = {
     ("JdbcExtractor", "parameters"): {"jdbc"},
 }
 """By source and field which statements have a Gap without it."""
-QUICK: Final = {("IcebergScans", "scanReportSupplier")}
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,6 @@ def captured_anew(tables: Tables) -> tuple[Mapping[str, list[Event]], list[Gap]]
         return thread.submit(capture).result()
 
 
-def marked(cases: Any) -> list[Any]:
-    return [pytest.param(each, marks=[] if each in QUICK else pytest.mark.long) for each in cases]
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_that_does_not_fit_takes_nothing_else_along(
     tables: Tables, part: str, monkeypatch: pytest.MonkeyPatch
@@ -174,7 +169,7 @@ def test_a_part_that_does_not_fit_takes_nothing_else_along(
         assert of(Gap, captured[name]) or versions(captured[name]) == {tables.versions.get(name)}
 
 
-@pytest.mark.parametrize("member", marked(MEMBERS), ids="-".join)
+@pytest.mark.parametrize("member", MEMBERS, ids="-".join)
 def test_a_field_with_another_name_costs_what_is_read_from_it_only(
     tables: Tables, member: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def _wait_for_the_end(staged: Stage) -> None:
     until(lambda: not staged.broker.running, staged.broker.log_tail)
 
 
+@pytest.mark.long
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("weather", [REFUSED, STALLED], ids=["refused", "stalled"])
 def test_a_driver_ends_in_time_and_the_next_one_delivers(staged: Stage, tmp_path: Path, weather: Weather) -> None:

@@ -19,7 +19,7 @@ from tests.kit.kafka.topic_check import check_topic
 from tests.kit.kafka.topic_copies import copies_on
 from tests.kit.waiting import until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.long]
 
 EVENTS = 10_000
 DEATHS = tuple(islice(cycle((signal.SIGABRT, signal.SIGSEGV, signal.SIGKILL)), 6))
@@ -32,8 +32,6 @@ def shipper_of(driver: Driver) -> ShipperReport:
     return shipper
 
 
-@pytest.mark.long
-@pytest.mark.sample(1)
 def test_all_events_arrive_while_the_shipper_dies_again_and_again(staged: Stage, tmp_path: Path) -> None:
     """Six times within the events of one driver, each time while it is at work."""
     topic = new_topic()
@@ -52,7 +50,6 @@ def test_all_events_arrive_while_the_shipper_dies_again_and_again(staged: Stage,
     check_topic(driver.emitted, copies_on(staged.config(), topic))
 
 
-@pytest.mark.sample(1)
 def test_a_stop_takes_two_seconds_while_the_broker_hangs(staged: Stage, tmp_path: Path) -> None:
     topic = new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:
@@ -63,7 +60,6 @@ def test_a_stop_takes_two_seconds_while_the_broker_hangs(staged: Stage, tmp_path
             assert not assert_stops_within(driver.bus, 2.0)
 
 
-@pytest.mark.long
 def test_a_broker_that_stops_and_goes_on_five_hundred_times(staged: Stage, tmp_path: Path) -> None:
     chance, topic = Random(1), new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [
-    pytest.mark.sample(1, keep=("test_statements_leave_nothing_behind",)),
+    pytest.mark.long,
     pytest.mark.slow,
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
@@ -176,7 +176,7 @@ def statements(spark: SparkSession, count: int) -> None:
                 spark.sql(failing)
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(400, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("count", [20, pytest.param(400, marks=pytest.mark.timeout(900))])
 def test_statements_leave_nothing_behind(spark: SparkSession, count: int) -> None:
     with tapped(spark) as tap:
         statements(spark, count)

@@ -310,6 +310,7 @@ class TestGroupWithMembersElsewhere:
         yield member
         member.close()
 
+    @pytest.mark.long
     def test_who_leaves_is_waited_for(self, kafka: KafkaServer, topic: Topic, group: str, member: Consumer) -> None:
         """It finds a group that was to begin at the end, and begins at the beginning."""
         topic.append(commits(1, 101))

@@ -13,7 +13,7 @@ import pytest
 from tests.kit.drivers import BIN, PYTHON, SECONDS, SESSION, Place
 from tests.kit.waiting import attempts
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(1)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.long]
 WRITE = "spark.range(3).write.saveAsTable('t')\n"
 LISTENERS = """
 def listeners():
@@ -56,7 +56,6 @@ def test_python_and_a_configuration(place: Place) -> None:
     assert not list((place.folder / "spool").glob("*/*")), "all was delivered"
 
 
-@pytest.mark.long
 def test_who_started_it_and_what_becomes_of_its_lineage(place: Place) -> None:
     """The same JVM, one context after the other, each as somebody else starts it."""
     run = "01a1fdcd-88cb-795b-a8bf-3b322e4594fd"
@@ -107,7 +106,6 @@ for conf, environment in {ways!r}:
     ]
 
 
-@pytest.mark.long
 def test_without_it_nothing_of_ours_is_loaded(tmp_path: Path, java_home: Path) -> None:
     plain = Place(tmp_path, java_home, enabled=False, patience=None)  # which would load it
     ended = plain.python(SESSION + WRITE + OURS + "spark.stop()")
@@ -135,7 +133,6 @@ def test_spark_submit_and_its_python_workers(plain: Place) -> None:
     assert "there is no key spark.headwater.nonsense" in ended.out, "where spark-submit puts what Python says"
 
 
-@pytest.mark.long
 def test_the_pyspark_shell(place: Place) -> None:
     """It needs a terminal; a statement that fails there is no end of the run."""
     terminal, inside = pty.openpty()
@@ -173,7 +170,6 @@ def read_until(terminal: int, expected: str | None) -> str:
     return said
 
 
-@pytest.mark.long
 def test_a_call_and_what_is_left_when_it_is_undone(plain: Place) -> None:
     job = f"""
 import signal, sys, threading
@@ -217,7 +213,6 @@ print("through")
     assert len({event["run"] for event in ended.events}) == 2
 
 
-@pytest.mark.long
 def test_what_headwater_cannot_be_installed_in(plain: Place) -> None:
     job = f"""
 import headwater.listeners as headwater
@@ -242,7 +237,6 @@ refused(spark); refused(context)
     assert all("is stopped" in line for line in lines[3:])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("end", "code", "status", "emitted"),
     [
@@ -265,7 +259,6 @@ def test_headwater_run_knows_the_end(plain: Place, end: str, code: int, status: 
     assert "/headwater/" not in ended.err, "tracebacks are the script's"
 
 
-@pytest.mark.long
 def test_a_context_that_fails_to_start_fails_as_without_us(place: Place) -> None:
     ended = place.python(SESSION.replace(".getOrCreate", ".master('local[0]').getOrCreate"))
     assert ended.code == 1
@@ -273,7 +266,6 @@ def test_a_context_that_fails_to_start_fails_as_without_us(place: Place) -> None
     assert ended.events == []
 
 
-@pytest.mark.long
 def test_python_flags_and_modules(place: Place) -> None:
     """-I takes away what PYTHONPATH says, but not what is installed."""
     place.script(SESSION + WRITE)

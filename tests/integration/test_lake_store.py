@@ -205,5 +205,6 @@ def test_what_a_lake_cannot_do_is_said_with_what_to_do(lake_session: Lakes, tmp_
         open_store("paimon:lake.lineage", readonly=True)
 
 
+@pytest.mark.long
 class TestBySpark(LakeReadingContract):
     """Iceberg tables in Spark's SQL."""

@@ -42,7 +42,6 @@ def _merge_packed(connection: Connection, rows: Iterable[Row]) -> int:
 
 
 _WAYS: dict[str, Way] = {"bulk": merge_rows, "copied": merge_rows, "packed": _merge_packed}
-_SERVERS = {"postgres": ("bulk", "copied", "packed"), "mariadb": ("bulk", "packed")}
 
 
 @dataclass
@@ -68,7 +67,8 @@ class Store:
 @pytest.fixture(
     params=[
         ("sqlite", "bulk"),
-        *(pytest.param((name, way), marks=pytest.mark.database) for name, ways in _SERVERS.items() for way in ways),
+        *(pytest.param(("postgres", way), marks=pytest.mark.database) for way in ("bulk", "copied", "packed")),
+        *(pytest.param(("mariadb", way), marks=[pytest.mark.database, pytest.mark.long]) for way in ("bulk", "packed")),
     ],
     ids="-".join,
     scope="module",

@@ -64,7 +64,7 @@ def one_name_for_two_warehouses() -> list[Event]:
     return story.events
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("view", VIEWS)
 def test_on_postgresql_a_setting_says_whose_rows_they_are(pg: Engine, view: str) -> None:
     fill(pg, pip5_story.events(), ("paimon", None))
@@ -93,7 +93,7 @@ def test_without_a_setting_it_is_the_only_catalog(pg: Engine) -> None:
     assert set(found) == pip5_story.ROWS["catalog1"]["sink_snapshot_lineage"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("view", VIEWS)
 def test_on_postgresql_what_is_not_clear_is_an_error_even_where_no_row_is(pg: Engine, view: str) -> None:
     fill(pg, one_name_for_two_warehouses(), ("paimon", None))
@@ -125,6 +125,7 @@ def test_a_second_catalog_makes_the_setting_necessary_on_postgresql(pg: Engine) 
     assert "say which by the setting" in refusal(pg, "SELECT * FROM paimon.job_startup")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("catalog", pip5_story.CATALOGS)
 def test_on_mariadb_each_catalog_has_a_database_of_its_own(maria: Engine, catalog: str) -> None:
     base = maria.url.database
@@ -136,6 +137,7 @@ def test_on_mariadb_each_catalog_has_a_database_of_its_own(maria: Engine, catalo
             assert set(found) == pip5_story.ROWS[catalog][view], view
 
 
+@pytest.mark.long
 def test_on_mariadb_a_second_catalog_in_one_database_is_refused(maria: Engine) -> None:
     views = f"{maria.url.database}_v"
     fill(maria, pip5_story.events(), (views, "catalog1"))
@@ -145,6 +147,7 @@ def test_on_mariadb_a_second_catalog_in_one_database_is_refused(maria: Engine) -
             create_views(connection, views, "catalog2")
 
 
+@pytest.mark.long
 def test_on_mariadb_what_is_not_clear_is_an_error(maria: Engine) -> None:
     views = f"{maria.url.database}_v"
     fill(maria, pip5_story.events(), (views, None))
@@ -152,7 +155,7 @@ def test_on_mariadb_what_is_not_clear_is_an_error(maria: Engine) -> None:
     assert "several catalogs share these views: give each a jdbc.database of its own" in answer
 
 
-@pytest.fixture(params=["pg", "maria"])
+@pytest.fixture(params=["pg", pytest.param("maria", marks=pytest.mark.long)])
 def owned(request: pytest.FixtureRequest) -> tuple[Engine, str]:
     """Views by whoever made them, who may do everything."""
     engine: Engine = request.getfixturevalue(request.param)
@@ -230,7 +233,7 @@ def test_views_that_are_as_they_should_be_are_left_alone(pg: Engine) -> None:
         assert rows_of(connection, "paimon.job_startup")
 
 
-@pytest.fixture(params=["pg", "maria"])
+@pytest.fixture(params=["pg", pytest.param("maria", marks=pytest.mark.long)])
 def reading(request: pytest.FixtureRequest) -> Iterator[tuple[Engine, str, str]]:
     """As one who may read the views, of the owner's database: engine, its name, where the views are."""
     owner: Engine = request.getfixturevalue(request.param)

@@ -19,14 +19,19 @@ from headwater.lineage.rows import RowSet
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.testing.examples import EXAMPLES
 from tests.kit.events.written import digest_in
-from tests.kit.stores import DATABASES, database_on
+from tests.kit.stores import database_on
 from tests.kit.waiting import until
 from tests.kit.writers.set_back import append, law, plain, replayed, running, stored, write_all
 
 pytestmark = [pytest.mark.slow]
 
 
-@pytest.fixture(params=[*DATABASES[:2], pytest.param("mariadb", marks=[pytest.mark.database, pytest.mark.long])])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        *(pytest.param(name, marks=[pytest.mark.database, pytest.mark.long]) for name in ("postgres", "mariadb")),
+    ]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URL]:
     with database_on(request.param, request, tmp_path) as url:
         options = StoreOptions.at(url.render_as_string(hide_password=False))

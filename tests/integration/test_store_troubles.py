@@ -32,7 +32,10 @@ from tests.kit.stores import own_database
 from tests.kit.waiting import PATIENCE
 
 pytestmark = pytest.mark.slow
-SERVERS = [pytest.param(name, marks=pytest.mark.database) for name in ("postgres", "mariadb")]
+SERVERS = [
+    pytest.param("postgres", marks=pytest.mark.database),
+    pytest.param("mariadb", marks=[pytest.mark.database, pytest.mark.long]),
+]
 
 
 @pytest.fixture(params=SERVERS)

@@ -24,7 +24,7 @@ from tests.kit.waiting import PATIENCE, until
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.sample(2, keep=("test_it_is_ready_and_alive_and_drains_when_it_is_reported_to",)),
+    pytest.mark.sample(1, keep=("test_it_is_ready_and_alive_and_drains_when_it_is_reported_to",)),
 ]
 
 

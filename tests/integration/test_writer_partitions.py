@@ -30,7 +30,7 @@ from tests.kit.waiting import attempts, until
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.kafka,
-    pytest.mark.sample(2, keep=("test_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginning",)),
+    pytest.mark.sample(2, keep=("shorter",)),
 ]
 
 

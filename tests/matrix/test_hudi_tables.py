@@ -32,7 +32,7 @@ from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
 from tests.kit.formats.hudi_place import Place, Step, hudi_driver_fixture, make_templates
 from tests.kit.spark.driver import Driver, edges, of, the
 
-pytestmark = [pytest.mark.needs("hudi"), pytest.mark.sample(3)]
+pytestmark = [pytest.mark.needs("hudi"), pytest.mark.long]
 K, X = CommitKind, OverwriteScope
 OWN_CALLBACK = "hoodie.write.commit.callback."
 
@@ -186,7 +186,6 @@ def test_what_is_not_compacted_is_left_out_by_some_queries(place: Place) -> None
     assert the(Gap, events).reason is GapReason.NOT_EXACT
 
 
-@pytest.mark.long
 def test_columns_that_hudi_keeps_are_nobodys_lineage(place: Place) -> None:
     events = place.events_of(
         lambda spark, _: spark.sql(f"SELECT * FROM {place.db}.s").write.parquet(str(place.home / "files")),
@@ -248,7 +247,6 @@ def test_a_table_is_made_and_dropped(place: Place) -> None:
     assert not place.events_of("DROP TABLE IF EXISTS {db}.n")
 
 
-@pytest.mark.long
 def test_a_table_like_another(place: Place) -> None:
     made = the(CreateTable, place.events_of("CREATE TABLE {db}.n LIKE {db}.s USING hudi"))
 
@@ -276,7 +274,6 @@ def test_a_table_is_altered_by_an_instant(statement: str, change: object, place:
     assert "_hoodie_commit_time" not in [column.name for column in altered.new_table.columns]
 
 
-@pytest.mark.long
 def test_a_write_alters_the_schema(place: Place) -> None:
     def write_more(spark: Any, place: Place) -> None:
         rows = spark.sql("SELECT 8 AS id, 'w' AS v, 1L AS ts, nullif(2, 3) AS more")
@@ -291,7 +288,6 @@ def test_a_write_alters_the_schema(place: Place) -> None:
     assert altered.produced == committed.outputs[0].snapshot == place.commits("s")[-1].number
 
 
-@pytest.mark.long
 def test_a_renamed_table_moves(place: Place) -> None:
     place.run("CREATE TABLE {db}.n (id INT) USING hudi TBLPROPERTIES (primaryKey = 'id')")
 
@@ -301,7 +297,6 @@ def test_a_renamed_table_moves(place: Place) -> None:
     assert (change.table.table, change.dataset) == ("o", place.dataset("o"))
 
 
-@pytest.mark.long
 def test_a_dropped_partition_is_both_told_and_committed(place: Place) -> None:
     events = place.events_of("ALTER TABLE {db}.t DROP PARTITION (p = 'x')")
 
@@ -310,7 +305,6 @@ def test_a_dropped_partition_is_both_told_and_committed(place: Place) -> None:
     assert altered.produced == committed.outputs[0].snapshot == place.commits("t")[-1].number
 
 
-@pytest.mark.long
 def test_a_truncated_table_begins_anew(place: Place) -> None:
     """Hudi makes the timeline anew: there is no instant."""
     events = place.events_of("TRUNCATE TABLE {db}.s")
@@ -341,7 +335,6 @@ def test_a_commit_is_taken_back(place: Place) -> None:
     assert [done.number for done in place.commits("s")] == [first]
 
 
-@pytest.mark.long
 def test_a_table_goes_back_to_a_savepoint(place: Place) -> None:
     first = place.commits("s")[0].number
     place.run("CALL create_savepoint(table => '{db}.s', commit_time => '{s0}')")
@@ -373,7 +366,6 @@ def test_a_failed_statement_says_what_it_would_have_written(place: Place) -> Non
     assert not of(Committed, events)
 
 
-@pytest.mark.long
 def test_nothing_is_written_into_a_table(place: Place) -> None:
     """The hook is in nobody's properties."""
     place.run("INSERT INTO {db}.s VALUES (8, 'x', 1)", "CREATE TABLE {db}.n USING hudi AS SELECT * FROM {db}.s")
@@ -404,7 +396,6 @@ def test_without_the_hook_an_instant_is_a_candidate(statement: str, place: Place
     assert {gap.reason for gap in of(Gap, events)} == {GapReason.NOT_EXACT}
 
 
-@pytest.mark.long
 def test_a_users_own_callback_stays_the_one_that_is_called(place: Place) -> None:
     """What is set by a write itself isn't touched; then the hook sees nothing, and that is reported."""
     with _listening() as (url, heard):
@@ -418,7 +409,6 @@ def test_a_users_own_callback_stays_the_one_that_is_called(place: Place) -> None
     assert [str(done.number) in text for text in heard] == [True]
 
 
-@pytest.mark.long
 def test_a_callback_that_is_named_but_not_wanted_is_not_called(place: Place) -> None:
     with _listening() as (url, heard):
         own = {f"{OWN_CALLBACK}class": "org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback"}

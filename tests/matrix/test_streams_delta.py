@@ -24,7 +24,7 @@ from tests.kit.spark.streams import Case, Start, barriers, commits, query_id, ra
 
 pytestmark = [
     pytest.mark.xdist_group("spark-delta"),
-    pytest.mark.sample(2, keep=("test_three_batches_and_a_restart", "test_a_function_with_several_sinks")),
+    pytest.mark.sample(1, keep=("test_three_batches_and_a_restart",)),
     pytest.mark.needs("delta"),
 ]
 

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 
 from tests.kit.checkout import ROOT, SOURCE_ROOTS, only
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.xdist_group("packaging")]
 HOOK_SOURCE, HOOK_LINE = "headwater/listeners/hook.pth", "headwater.pth"  # see test_hook_line.py
 EXTRAS = {
     *(

@@ -83,6 +83,7 @@ def test_a_listener_works_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert list((tmp_path / "spools").iterdir()) == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGKILL])
 def test_a_shipper_that_dies_is_started_again_and_nothing_is_lost(
     tmp_path: Path, number: signal.Signals, caplog: pytest.LogCaptureFixture

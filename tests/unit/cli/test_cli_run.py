@@ -64,6 +64,7 @@ def _ended(words: list[str], folder: Path, encoding: str) -> list[object]:
 
 
 @pytest.mark.slow
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_a_script_runs_as_it_does_without_us(tmp_path: Path, script: str) -> None:
     encoding = "latin-1" if "latin-1" in script else "utf-8"

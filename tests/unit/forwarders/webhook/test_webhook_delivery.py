@@ -73,6 +73,7 @@ def test_events_of_other_keys_do_not_wait_for_one_that_hangs(server: WebhookServ
     assert arrived in (ids([events[1], events[3]]), ids([events[0], events[2]])), "either of the jobs can be the first"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("fault", ["garbage", "cut", "reset", "hang"])
 @pytest.mark.parametrize("mode", MODES)
 def test_a_server_that_fails_gets_the_rest_again(server: WebhookServer, mode: str, fault: str) -> None:
