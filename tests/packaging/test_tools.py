@@ -55,6 +55,7 @@ def test_check_imports_the_files_that_can_have_fast_tests_once(tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_check_does_not_import_has_no_fast_tests() -> None:
     left_out = {*(environment.ROOT / "tests").rglob("test_*.py")} - {*check.fast_files()}
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", check.FAST, *map(str, sorted(left_out))]

@@ -215,5 +215,5 @@ def test_a_commit_chooses_one_of_all_slices(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("text", ["13/12", "0/3", "three", "3/", "-1/3"])
 def test_what_is_no_slice_is_refused(text: str) -> None:
-    with pytest.raises(SystemExit, match=r"SLICE is K/N with 1 <= K <= N, such as 3/31, or auto; not"):
+    with pytest.raises(SystemExit, match=rf"SLICE is K/N with 1 <= K <= N, such as 3/{SLICES}, or auto; not"):
         Slice.parse(text)
