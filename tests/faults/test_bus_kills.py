@@ -14,7 +14,6 @@ from headwater.events import Closed, Gap, Heartbeat, JobStarted, JobStatusChange
 from headwater.events.envelope import EventId
 from headwater.events.health import GapReason
 from headwater.events.jobs import JobStatus, JobType
-from headwater.journal import Journal
 from headwater.listeners.bus import Bus
 from headwater.spi import EventRecord, RecordBatch, SpoolPosition
 from tests.kit.bus.left_spools import killed_driver, lines_of
@@ -136,25 +135,6 @@ def test_what_nobody_ships_takes_bounded_room_and_its_going_is_reported(tmp_path
         ]
         assert [each.exists() for each in left] == [False, False, True]
         assert bus.flush(60)
-
-
-@pytest.mark.slow
-def test_a_shared_directory_takes_what_is_not_delivered(tmp_path: Path) -> None:
-    spools, shared = tmp_path / "spools", tmp_path / "shared"
-    keys = {"spool.handover": str(shared)}
-    with bus_of(spools, {"mine": lambda _: _Away()}, keys) as bus:
-        emitted = [event for _ in range(30) for event in bus.emit(Heartbeat())]
-        until(lambda: bus.report().listeners[0].failures)
-        assert not bus.stop(2)
-    assert list(spools.iterdir()) == []
-    (taken,) = [each for each in shared.iterdir() if each.name != ".incoming"]
-    with Journal.open(taken) as journal:
-        assert journal.next_offset == 30
-    instances = [Taking(), second := Taking()]
-    elsewhere = tmp_path / "elsewhere"
-    with bus_of(elsewhere, {"mine": lambda _: instances.pop(0)}, keys) as bus:
-        until(lambda: not taken.exists(), "shipping")
-    assert firsts(second.records) == [event.event_id for event in emitted]
 
 
 class _Away(Taking):

@@ -196,7 +196,7 @@ def test_there_is_no_room_where_it_is_handed_over_to(start: Start, tmp_path: Pat
     driver.tell(3000)
     driver.do("fill", 16 << 10)
     assert not driver.do("stop", 2)
-    assert not [name for name in driver.do("names", "shared") if name.endswith((".segment", ".json"))]
+    assert not [name for name in driver.do("names", "shared") if name.endswith(".avro")]
     (left,) = (tmp_path / "spools").glob("*/*0.segment")
     assert left.stat().st_size > 16 << 10
 

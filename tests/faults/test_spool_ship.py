@@ -14,6 +14,9 @@ import pytest
 from headwater.events import JobStatusChanged
 from headwater.events.avro import Codec
 from headwater.journal import Journal
+from headwater.journal.files import OS_FILES
+from headwater.listeners.bus.handover import hand_over, open_handover
+from headwater.listeners.settings import Settings
 from tests.kit.bus.left_spools import ROOT, killed_driver, lines_of
 from tests.kit.bus.logs import records_of
 from tests.kit.bus.scripts import Taking, bus_of
@@ -92,7 +95,7 @@ def test_two_at_once_and_one_that_is_killed(tmp_path: Path, kill: bool) -> None:
 
 
 def test_each_shipper_makes_the_same_event(tmp_path: Path) -> None:
-    """By the next driver, by the command line, and out of a shared directory, each from a copy of what was left."""
+    """By the next driver, the command line, and out of a file handed over, each from a copy of what was left."""
     killed_driver(tmp_path / "spools", tmp_path / "victim", delivered=0, lines=80)
     (left,) = [each for each in (tmp_path / "spools").iterdir() if list(each.glob("*.segment"))]
     with Journal.open(left) as journal:
@@ -100,7 +103,7 @@ def test_each_shipper_makes_the_same_event(tmp_path: Path) -> None:
         journal.cursor("log").close()
     passport = left / "spool.json"
     passport.write_text(passport.read_text().replace('"noting"', '"log"'))
-    ends = [by(left, tmp_path) for by in (by_driver, by_command, out_of_shared_directory)]
+    ends = [by(left, tmp_path) for by in (by_driver, by_command, out_of_a_file)]
     assert len(ends[0]) == 2, "one for each run that was open"
     assert ends[0] == ends[1] == ends[2]
 
@@ -122,9 +125,15 @@ def by_command(left: Path, directory: Path) -> list[bytes]:
     return inferred([record.value for record in records_of(log)])
 
 
-def out_of_shared_directory(left: Path, directory: Path) -> list[bytes]:
+def out_of_a_file(left: Path, directory: Path) -> list[bytes]:
+    """Handed over by who ends; then its disk is gone."""
     shared, instances = directory / "shared", [Taking(), second := Taking()]
-    shutil.copytree(left, shared / left.name)
+    shutil.copytree(left, directory / "pod" / left.name)
+    handover = open_handover(Settings(spool_handover=str(shared)), None)
+    assert handover is not None
+    assert hand_over(directory / "pod" / left.name, handover, OS_FILES)
+    handover.close()
+    assert not (directory / "pod" / left.name).exists()
     keys = {"spool.handover": str(shared)}
     with bus_of(directory / "elsewhere", {"log": lambda _: instances.pop(0)}, keys) as bus:
         until(lambda: bus.report().shipped == 1, "shipping")

@@ -42,9 +42,10 @@ def recreate_topic(admin: AdminClient, name: str, partitions: int) -> None:
     )
 
 
-def messages_of(broker: KafkaServer, topic: str) -> list[Message]:
-    """All that is there, each partition in its order, by what any client of Kafka does."""
-    consumer = Consumer({**broker.client_config(), "group.id": str(uuid4())})
+def messages_of(broker: KafkaServer | str, topic: str) -> list[Message]:
+    """All that is there, each partition in its order, by what any client of Kafka does. An address names a broker."""
+    config = {"bootstrap.servers": broker} if isinstance(broker, str) else broker.client_config()
+    consumer = Consumer({**config, "group.id": str(uuid4())})
     partitions = [
         TopicPartition(topic, each) for each in consumer.list_topics(topic, PATIENCE).topics[topic].partitions
     ]

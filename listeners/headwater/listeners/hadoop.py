@@ -1,6 +1,6 @@
 """Hadoop's file systems, reached through the JVM of a driver, or through one that is started for it.
 
-Files are copied by the JVM itself: no byte of them passes through the gateway. Credentials are those of the driver.
+Credentials are those of the driver.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.errors import ConfigurationError
-from headwater.listeners.bus.remote_files import Connect, RemoteFile
+from headwater.listeners.bus.options import Connect
 
-_MILLIS_PER_SECOND: Final = 1000.0
 _COMMAND_LINE_KEYS: Final = ("spark.jars", "spark.driver.extraClassPath")
 """What only a JVM that isn't there yet can be given; the rest is passed to it where no list of processes shows it."""
 
 
-class HadoopFiles:
-    """Implements `RemoteFiles` with an `org.apache.hadoop.fs.FileSystem` of its own.
-
-    Others could close a shared one.
-    """
+class HadoopDirectory:
+    """Implements `HandoverDirectory` with an `org.apache.hadoop.fs.FileSystem` of its own: others could close a shared
+    one. A file is copied from there by the JVM; what is written there goes through the gateway, some 20 MB a second,
+    because the disk of a driver that has much to hand over may be full."""
 
     def __init__(self, jvm: Any, configuration: Any, uri: str) -> None:
         self._jvm = jvm
@@ -34,61 +32,46 @@ class HadoopFiles:
         self._files = jvm.org.apache.hadoop.fs.FileSystem.newInstance(root.toUri(), configuration)
         self._root = self._files.makeQualified(root)
 
-    def names(self, path: str) -> list[RemoteFile]:
+    def sizes(self) -> dict[str, int]:
         try:
-            found = self._files.listStatus(self._at(path))
+            found = self._files.listStatus(self._root)
         except Exception as e:
             if _was_caused_by(e, "FileNotFoundException"):
-                return []
+                return {}
             raise
-        return [_remote_file(each) for each in found]
+        return {str(each.getPath().getName()): int(each.getLen()) for each in found if each.isFile()}
 
-    def put(self, source: Path, path: str) -> None:
-        self._files.copyFromLocalFile(False, True, self._local(source), self._at(path))
+    def create(self, name: str) -> Any:
+        return self._files.create(self._at(name), False)
 
-    def get(self, path: str, target: Path) -> None:
-        self._files.copyToLocalFile(False, self._at(path), self._local(target), True)
+    def rename(self, name: str, to: str) -> None:
+        if not self._files.rename(self._at(name), self._at(to)):
+            raise FileExistsError(f"{name} can't be renamed to {to}")
 
-    def write(self, path: str, data: bytes, *, replace: bool) -> bool:
+    def read(self, name: str, count: int) -> bytes:
+        status = self._files.getFileStatus(self._at(name))
+        stream = self._files.open(self._at(name))
         try:
-            stream = self._files.create(self._at(path), replace)
-        except Exception as e:
-            if not replace and _was_caused_by(e, "FileAlreadyExistsException"):
-                return False
-            raise
-        try:
-            stream.write(bytearray(data))
-        finally:
-            stream.close()
-        return True
-
-    def read(self, path: str) -> bytes | None:
-        try:
-            stream = self._files.open(self._at(path))
-        except Exception as e:
-            if _was_caused_by(e, "FileNotFoundException"):
-                return None
-            raise
-        try:
-            scanner = self._jvm.java.util.Scanner(stream, "UTF-8").useDelimiter("\\A")
-            return str(scanner.next()).encode() if scanner.hasNext() else b""
+            size = min(count, int(status.getLen()))
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
         finally:
             stream.close()
 
-    def remove(self, path: str) -> None:
-        self._files.delete(self._at(path), True)
+    def fetch(self, name: str, size: int, target: Path) -> None:
+        local = self._path(self._jvm.java.io.File(str(target.absolute())).toURI())
+        self._files.copyToLocalFile(False, self._at(name), local, True)
 
-    def _at(self, path: str) -> Any:
-        return self._path(self._root, path) if path else self._root
+    def remove(self, name: str) -> None:
+        self._files.delete(self._at(name), False)
 
-    def _local(self, path: Path) -> Any:
-        return self._path(self._jvm.java.io.File(str(path.absolute())).toURI())
+    def _at(self, name: str) -> Any:
+        return self._path(self._root, self._path(None, None, name))
 
 
 def hadoop_of_context(context: Any) -> Connect:
     """By the JVM of a SparkContext. What is needed of it is taken now: once it has stopped it tells nothing more."""
     jvm, configuration = context._jvm, context._jsc.hadoopConfiguration()
-    return lambda uri: HadoopFiles(jvm, configuration, uri)
+    return lambda uri: HadoopDirectory(jvm, configuration, uri)
 
 
 @contextmanager
@@ -96,14 +79,14 @@ def hadoop_with_own_jvm(conf: Mapping[str, str]) -> Generator[Connect, None, Non
     """By a JVM that is started when it is needed, with the properties of the drivers, and stopped at the end."""
     gateways: list[Any] = []
 
-    def connect(uri: str) -> HadoopFiles:
+    def connect(uri: str) -> HadoopDirectory:
         gateways.append(_launch_jvm(conf))
         jvm = gateways[-1].jvm
         spark_conf = jvm.org.apache.spark.SparkConf()
         for key, value in conf.items():
             spark_conf.set(key, value)
         configuration = jvm.org.apache.spark.deploy.SparkHadoopUtil.get().newConfiguration(spark_conf)
-        return HadoopFiles(jvm, configuration, uri)
+        return HadoopDirectory(jvm, configuration, uri)
 
     try:
         yield connect
@@ -139,15 +122,6 @@ def _stop_jvm(gateway: Any) -> None:
         process.wait(timeout=10)
     except subprocess.TimeoutExpired:
         process.kill()
-
-
-def _remote_file(status: Any) -> RemoteFile:
-    return RemoteFile(
-        str(status.getPath().getName()),
-        int(status.getLen()),
-        int(status.getModificationTime()) / _MILLIS_PER_SECOND,
-        bool(status.isDirectory()),
-    )
 
 
 def _was_caused_by(error: Exception, kind: str) -> bool:

@@ -103,8 +103,8 @@ class Settings(Config):
     """How long the shipper, the process that delivers to Kafka and databases, outlives a driver that left something.
     Without it 60 s, and 0 in a container that ends with the driver."""
     spool_handover: Text | None = None
-    """A directory on a shared file system, or a URI that Hadoop knows, to which a driver copies at its end what isn't
-    delivered: for disks that go with the pod."""
+    """A directory on a shared file system, or a URI that Hadoop knows, where a driver writes at its end what isn't
+    delivered, as one file: for disks that go with the pod."""
     spool_handover_timeout: Annotated[Seconds, Field(gt=0)] = 10.0
     """How much longer a driver's end may take where there is something to hand over."""
 

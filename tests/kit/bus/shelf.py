@@ -2,65 +2,48 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from headwater.listeners.bus.remote_files import RemoteFile
+from headwater.listeners.bus.handover import LocalDirectory
 from tests.kit.bus.scripts import PATIENCE
 
 URI = "shelf://anywhere/spools"
 
 
-class Shelf:
+class Shelf(LocalDirectory):
     """`before` is called with what is asked, before it is done."""
 
     def __init__(self, directory: Path, before: Callable[[str, str], object] = lambda *_: None) -> None:
+        super().__init__(directory)
         self.directory = directory
         self.before = before
 
-    def names(self, path: str) -> list[RemoteFile]:
-        self.before("names", path)
-        place = self.directory / path
-        found = sorted(place.iterdir()) if place.is_dir() else []
-        return [RemoteFile(each.name, each.stat().st_size, each.stat().st_mtime, each.is_dir()) for each in found]
+    def sizes(self) -> dict[str, int]:
+        self.before("sizes", "")
+        return super().sizes()
 
-    def put(self, source: Path, path: str) -> None:
-        self.before("put", path)
-        self._made(path).write_bytes(source.read_bytes())
+    def create(self, name: str) -> Any:
+        self.before("create", name)
+        return super().create(name)
 
-    def get(self, path: str, target: Path) -> None:
-        self.before("get", path)
-        assert not target.exists()
-        target.write_bytes((self.directory / path).read_bytes())
+    def rename(self, name: str, to: str) -> None:
+        self.before("rename", name)
+        super().rename(name, to)
 
-    def write(self, path: str, data: bytes, *, replace: bool) -> bool:
-        self.before("write", path)
-        try:
-            with self._made(path).open("wb" if replace else "xb") as file:
-                file.write(data)
-        except FileExistsError:
-            return False
-        return True
+    def read(self, name: str, count: int) -> bytes:
+        self.before("read", name)
+        return super().read(name, count)
 
-    def read(self, path: str) -> bytes | None:
-        self.before("read", path)
-        place = self.directory / path
-        return place.read_bytes() if place.exists() else None
+    def fetch(self, name: str, size: int, target: Path) -> None:
+        self.before("fetch", name)
+        super().fetch(name, size, target)
 
-    def remove(self, path: str) -> None:
-        self.before("remove", path)
-        place = self.directory / path
-        if place.is_dir():
-            shutil.rmtree(place)
-        else:
-            place.unlink(missing_ok=True)
-
-    def _made(self, path: str) -> Path:
-        place = self.directory / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return place
+    def remove(self, name: str) -> None:
+        self.before("remove", name)
+        super().remove(name)
 
 
 class FailingAt:
@@ -70,10 +53,10 @@ class FailingAt:
         self.number = number
         self.calls = 0
 
-    def __call__(self, what: str, path: str) -> None:
+    def __call__(self, what: str, name: str) -> None:
         self.calls += 1
         if self.calls >= self.number:
-            raise ConnectionError(f"{what} {path}: the connection is gone")
+            raise ConnectionError(f"{what} {name}: the connection is gone")
 
 
 class Hanging:
@@ -84,7 +67,7 @@ class Hanging:
         self.began = threading.Event()
         self.over = threading.Event()
 
-    def __call__(self, what: str, path: str) -> None:
+    def __call__(self, what: str, name: str) -> None:
         if what == self.kind:
             self.began.set()
             self.over.wait(2 * PATIENCE)

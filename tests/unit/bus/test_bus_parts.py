@@ -17,7 +17,6 @@ from headwater.events.jobs import JobStatus, JobType
 from headwater.events.names import JobName
 from headwater.journal.files import OS_FILES
 from headwater.listeners.bus.executor import DaemonExecutor
-from headwater.listeners.bus.handover import hand_over, shared_spools
 from headwater.listeners.bus.outstanding_records import InvalidAcknowledgementError, OutstandingRecords
 from headwater.listeners.bus.producer_progress import ProducerProgress, read_progress, write_progress
 from headwater.listeners.bus.spool_manifest import ALL_FAMILIES, SpoolManifest, read_manifest
@@ -135,21 +134,6 @@ def test_a_process_ends_though_a_task_of_the_executor_does_not() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "over\n"
-
-
-def test_handing_over_is_whole_or_not_at_all(tmp_path: Path) -> None:
-    spool, shared = tmp_path / "spool", tmp_path / "shared"
-    (spool / "cursors").mkdir(parents=True)
-    for name in ("lock", "reserve", "spool.json", f"{0:020}.segment", "cursors/a.position0", "cursors/a.lock"):
-        (spool / name).write_text(name)
-    assert not hand_over(spool, shared, timeout=-1.0), "there was no time"
-    assert spool.exists()
-    assert shared_spools(shared) == []
-    assert hand_over(spool, shared, timeout=60)
-    assert not spool.exists()
-    (taken,) = shared_spools(shared)
-    names = {str(each.relative_to(taken)) for each in taken.rglob("*") if each.is_file()}
-    assert names == {"spool.json", f"{0:020}.segment", "cursors/a.position0"}
 
 
 @pytest.mark.slow

@@ -14,7 +14,16 @@ from headwater.events import Event, Gap
 from headwater.events.envelope import EventFamily
 from headwater.events.keys import headers_of
 from headwater.events.producer import Producer
-from headwater.journal import Cursor, Fsync, Journal, JournalOptions, JournalRecord, MissingReason, MissingRecords
+from headwater.journal import (
+    Cursor,
+    Fsync,
+    Journal,
+    JournalOptions,
+    JournalReader,
+    JournalRecord,
+    MissingReason,
+    MissingRecords,
+)
 from headwater.listeners.bus.gap_tracker import GapTracker, LostRange
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.spool_reader import SpoolReader
@@ -138,7 +147,7 @@ def test_a_hole_does_not_reach_beyond_the_next_one(tmp_path: Path) -> None:
     with bench(tmp_path) as spool:
         spool.append(1, 40)
         following = spool.drop_oldest()
-        holes = GapTracker(spool.journal.directory, families, begins=True)
+        holes = GapTracker(spool.journal, families, begins=True)
         read = spool.cursor.read(1)
         spool.append(41, 60)
         spool.append(61, 80, CATALOG)
@@ -187,7 +196,7 @@ def test_what_one_hole_lacks_is_not_counted_with_the_next_one(tmp_path: Path, is
         JournalRecord(number, 0, None, headers_of(event, b""), data) for number, (event, data) in enumerate(events)
     ]
     families = frozenset({EventFamily.JOB, CATALOG})
-    gaps = GapTracker(tmp_path, families, begins=True)
+    gaps = GapTracker(JournalReader.open(tmp_path), families, begins=True)
     ahead = (records[second],) if is_seen_between else ()
     one = gaps.gap("mine", LostRange(MissingRecords(0, 40, MissingReason.DROPPED), (records[40], *ahead)))
     gaps.note(records[40:second])

@@ -69,7 +69,7 @@ def test_the_drivers_own_properties_file(tmp_path: Path) -> None:
     with bus_of(spools, {"mine": lambda _: Away()}, keys) as bus:
         emitted = emit_all(bus, [Heartbeat()] * 4)
         assert not bus.stop(1)
-    (handed,) = [each for each in shared.iterdir() if each.name != ".incoming"]
+    (handed,) = shared.iterdir()
     local, also = left_in(spools)
     key, _, value = LISTENERS.partition("=")
     defaults.write_text(
@@ -79,6 +79,28 @@ def test_the_drivers_own_properties_file(tmp_path: Path) -> None:
     assert ship(spools, "--properties-file", defaults) == Exit.DONE
     assert [handed.exists(), local.exists()] == [False, False]
     assert set(firsts([record for each in made for record in each.records])) == {*ids(emitted), *ids(also)}
+
+
+def test_only_what_stands_where_from_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A directory, or one file in it; spools of this host stay, and so do other files."""
+    spools, shared = tmp_path / "spools", tmp_path / "shared"
+    emitted = []
+    for _ in range(2):
+        with bus_of(spools, {"mine": lambda _: Away()}, {"spool.handover": str(shared)}) as bus:
+            emitted.append(emit_all(bus, [Heartbeat()] * 4))
+            assert not bus.stop(1)
+    local, _ = left_in(spools)
+    chosen = next(each for each in shared.iterdir() if str(emitted[1][0].producer) in each.name)
+    (other,) = (each for each in shared.iterdir() if each != chosen)
+    made = taking()
+    assert ship(spools, "--conf", LISTENERS, "--from", chosen) == Exit.DONE
+    assert json.loads(capsys.readouterr().out)["shipped"] == {"spools": 1, "left": 0}
+    assert [chosen.exists(), other.exists(), local.exists()] == [False, True, True]
+    assert firsts([record for each in made for record in each.records]) == ids(emitted[1])
+    (shared / "foreign.avro").write_bytes(b"Obj")
+    assert ship(spools, "--conf", LISTENERS, "--from", shared) == Exit.TRY_AGAIN
+    assert "foreign.avro: it isn't a whole file that headwater wrote" in capsys.readouterr().err
+    assert [other.exists(), local.exists()] == [False, True]
 
 
 @pytest.mark.slow

@@ -16,9 +16,11 @@ import pytest
 from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.cli.output import Age, Size, age_of
+from headwater.errors import TransientError
 from headwater.events import Heartbeat
 from headwater.journal import Journal, JournalOptions
 from headwater.listeners.bus import BusOptions
+from headwater.spi import RecordBatch, SpoolPosition
 from tests.kit.bus.left_spools import left_by_a_mistyped_name
 from tests.kit.bus.scripts import Taking, bus_of
 from tests.kit.waiting import until
@@ -26,6 +28,7 @@ from tests.kit.waiting import until
 DRIVER = """
 import sys
 from pathlib import Path
+from headwater.errors import TransientError
 from headwater.events import Heartbeat
 from headwater.testing.examples import DRAFTS
 from tests.kit.bus.scripts import Taking, bus_of
@@ -40,6 +43,11 @@ with bus_of(Path(sys.argv[1]), {"audit": lambda _: Away(), "kafka": lambda _: Ta
     print(bus.spool, flush=True)
     sys.stdin.read()
 """
+
+
+class Away(Taking):
+    def handle(self, batch: RecordBatch) -> SpoolPosition | None:
+        raise TransientError("away")
 
 
 def status(*arguments: object) -> int:
@@ -91,23 +99,40 @@ def test_a_driver_that_runs_and_what_it_left_when_it_was_killed(
 
 
 def test_the_room_that_is_taken_and_the_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spools, shared = tmp_path / "spools", tmp_path / "shared"
+    spools = tmp_path / "spools"
     left = left_by_a_mistyped_name(spools)
-    shutil.copytree(left, shared / left.name)
     defaults = tmp_path / "spark-defaults.conf"
     defaults.write_text(f"spark.headwater.spool.dir {spools}\nspark.headwater.spool.max.bytes 1m\n")
     with bus_of(spools, {"mine": lambda _: Taking()}) as bus:
         assert bus.spool is not None
-        conf = ["--conf", f"spark.headwater.spool.handover={shared}", "--conf", "spark.headwater.spool.max.bytes=2m"]
-        assert status("--properties-file", defaults, *conf) == Exit.DONE
+        assert status("--properties-file", defaults, "--conf", "spark.headwater.spool.max.bytes=2m") == Exit.DONE
         live = sum(each.stat().st_size for each in bus.spool.iterdir() if each.is_file())
         room = {row["directory"]: row for row in answer_of(capsys)["room"]}
     taken = sum(each.stat().st_size for each in left.iterdir() if each.is_file())
-    assert (room[str(spools)]["left"], room[str(shared)]["left"]) == (taken, taken)
-    assert (room[str(spools)]["live"], room[str(shared)]["live"]) == (live, 0)
+    assert (room[str(spools)]["left"], room[str(spools)]["live"]) == (taken, live)
     assert {row["limit_of_each"] for row in room.values()} == {2 << 20}, "what is said here goes before the file"
     assert {row["limit_of_all_left"] for row in room.values()} == {8 << 20}
     assert abs(room[str(spools)]["free"] - shutil.disk_usage(spools).free) < 1 << 30
+
+
+def test_what_was_handed_over_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For whom it waits is read out of the file; one that headwater didn't write is listed, too."""
+    shared = tmp_path / "shared"
+    with bus_of(tmp_path / "pod", {"mine": lambda _: Away()}, {"spool.handover": str(shared)}) as bus:
+        assert bus.emit(Heartbeat())
+        producer = str(bus.producer.id)
+        assert not bus.stop(0.2)
+    (handed,) = shared.iterdir()
+    (shared / "another.avro").write_bytes(b"Obj")
+    flags = ["--spool-dir", tmp_path / "here", "--conf", f"spark.headwater.spool.handover={shared}"]
+    assert status(*flags) == Exit.DONE
+    tables = answer_of(capsys)
+    other, row = tables["spools"]
+    assert (other["driver"], row["driver"]) == ("unreadable", "handed over")
+    assert (row["spool"], row["application"], row["producer"]) == (str(handed), "application_1", producer)
+    (waiting,) = tables["waiting"]
+    assert (waiting["spool"], waiting["listener"], waiting["waiting"]) == (str(handed), "mine", 1)
+    assert "the next driver with mine takes it up" in row["what_becomes"]
 
 
 def test_what_can_be_seen_at_once_of_damage_and_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,12 +50,6 @@ def local_places(given: Any) -> list[Path]:
     return list(spool_places(Settings() if given.spool_dir is None else Settings(spool_dir=given.spool_dir)))
 
 
-def places_of(settings: Settings) -> list[Path]:
-    """Return the same, and the shared directory that takes what isn't delivered, if there is one."""
-    shared = [] if settings.handover_path is None else [settings.handover_path]
-    return [*spool_places(settings), *shared]
-
-
 def chosen(places: Sequence[Path], names: Sequence[str], *, are_all_here: bool = True) -> list[SpoolSummary]:
     """Return the spools that are meant; a HeadwaterError where a name is that of none, unless it may be elsewhere."""
     there = list_spools(places)

@@ -11,11 +11,13 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
-from headwater.cli.spool.arguments import add_spools, chosen, configuration_of, places_of, settings_of
+from headwater.cli.spool.arguments import add_spools, chosen, configuration_of, settings_of
 from headwater.config.units import seconds_of
 from headwater.errors import ConfigurationError, TransientError
 from headwater.listeners.bus import Bus, BusOptions, ListenerReport
-from headwater.listeners.bus.remote_files import Connect
+from headwater.listeners.bus.handover import SUFFIX
+from headwater.listeners.bus.options import Connect
+from headwater.listeners.bus.spool import spool_places
 from headwater.listeners.bus.spool_listing import SpoolStatus, list_spools
 from headwater.listeners.hadoop import hadoop_with_own_jvm
 from headwater.listeners.settings import PREFIX, Settings
@@ -29,6 +31,11 @@ _SHOWN = 3
 _ITSELF = Application("headwater-spool-ship", "headwater spool ship")
 
 
+def _from(parser: Flags) -> None:
+    text = "what spark.headwater.spool.handover names, or one file there: only what is there is meant"
+    parser.flag("from", str, None, text, "PATH")
+
+
 def _timeout(parser: Flags) -> None:
     parser.flag("timeout", seconds_of, None, "how long at most, such as 10min; else as long as it moves", "DURATION")
 
@@ -40,18 +47,23 @@ Ctrl-C, and whatever else ends it, leaves everything as far as it is delivered; 
 if something still waits.""",
     "headwater spool ship --properties-file spark-defaults.conf",
     "headwater spool ship --conf spark.headwater.listeners=log --timeout 10min",
-    flags=[add_spools, _timeout],
+    "headwater spool ship --properties-file spark-defaults.conf --from s3a://lake/spools",
+    flags=[add_spools, _from, _timeout],
 )
 def ship(given: Namespace, output: CommandOutput) -> int:
+    place = getattr(given, "from")
+    if place is not None:
+        directory, _, name = place.rstrip("/").rpartition("/")
+        given.spools += [name] if name.endswith(SUFFIX) else []
+        given.conf = [*given.conf, (f"{PREFIX}spool.handover", (directory or ".") if name.endswith(SUFFIX) else place)]
     with hadoop_with_own_jvm(configuration_of(given)) as connect:
         return _ship(given, output, connect)
 
 
 def _ship(given: Namespace, output: CommandOutput, connect: Connect) -> int:
     settings = settings_of(given)
-    options = BusOptions(
-        has_shipper=False, dead_spools=None, is_ours=_name_filter(settings, given.spools), connect=connect
-    )
+    is_ours = _name_filter(settings, given.spools, are_files=getattr(given, "from") is not None)
+    options = BusOptions(has_shipper=False, dead_spools=None, is_ours=is_ours, connect=connect)
     bus = Bus.open(configuration_of(given), _ITSELF, options=options)
     if not bus.report().listeners:
         raise ConfigurationError(f"say to whom: --conf {PREFIX}listeners=kafka, and what stands below {PREFIX}kafka.")
@@ -63,8 +75,8 @@ def _ship(given: Namespace, output: CommandOutput, connect: Connect) -> int:
         bus.stop(_STOP_SECONDS)
     for fault in bus.faults:
         raise fault
-    left = [each.directory for each in list_spools(places_of(settings)) if each.status is not SpoolStatus.LIVE]
-    left += [Path(each.name) for each in bus.remote_spools]
+    left = [each.directory for each in list_spools([*spool_places(settings)]) if each.status is not SpoolStatus.LIVE]
+    left += map(Path, bus.handed_over)
     names = sorted({each.name for each in left if options.is_ours(each)})
     output.record("shipped", {"spools": bus.report().shipped, "left": len(names)})
     if names or bus.handover_error:
@@ -72,13 +84,14 @@ def _ship(given: Namespace, output: CommandOutput, connect: Connect) -> int:
     return Exit.DONE
 
 
-def _name_filter(settings: Settings, names: Sequence[str]) -> Callable[[Path], bool]:
-    """By its name; what is elsewhere is known by its name alone, and isn't known yet."""
+def _name_filter(settings: Settings, names: Sequence[str], *, are_files: bool) -> Callable[[Path], bool]:
+    """By its name; a file that was handed over is known by its name alone, and isn't known yet."""
+    if are_files:
+        return lambda spool: spool.suffix == SUFFIX and (not names or spool.name in names)
     if not names:
         return lambda _: True
-    is_elsewhere = settings.handover_uri is not None
-    meant = {left.directory.name for left in chosen(places_of(settings), names, are_all_here=not is_elsewhere)}
-    meant |= {*names} if is_elsewhere else set()
+    there = chosen([*spool_places(settings)], names, are_all_here=settings.spool_handover is None)
+    meant = {*names, *(left.directory.name for left in there)}
     return lambda spool: spool.name in meant
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 from argparse import Namespace
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +12,11 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import limit
 from headwater.cli.output import CommandOutput, Size, age_of
-from headwater.cli.spool.arguments import add_spools, chosen, configuration_of, places_of, settings_of
+from headwater.cli.spool.arguments import add_spools, chosen, configuration_of, settings_of
+from headwater.errors import HeadwaterError
+from headwater.listeners.bus.handover import open_handover
 from headwater.listeners.bus.options import DEAD_SPOOLS
-from headwater.listeners.bus.remote_files import RemoteFiles, RemoteFilesWithTimeout
-from headwater.listeners.bus.remote_spools import RemoteSpool, list_remote_spools, list_unfinished_spools
+from headwater.listeners.bus.spool import spool_places
 from headwater.listeners.bus.spool_listing import SpoolStatus, SpoolSummary
 from headwater.listeners.hadoop import hadoop_with_own_jvm
 from headwater.listeners.settings import Settings
@@ -27,7 +27,7 @@ _SPOOLS: Final = (
 )
 _WAITING: Final = ("spool", "listener", "waiting", "oldest", "dropped", "note")
 _ROOM: Final = ("directory", "live", "left", "limit of each", "limit of all left", "free")
-_UNFINISHED: Final = "not whole: its driver ended meanwhile, or is at it; what it couldn't copy is where it ran"
+_UNREADABLE: Final = "nothing: nobody takes it up"
 
 
 @command(
@@ -40,24 +40,41 @@ _UNFINISHED: Final = "not whole: its driver ended meanwhile, or is at it; what i
 )
 def status(given: Namespace, output: CommandOutput) -> int:
     settings = settings_of(given)
-    places = places_of(settings)
-    spools = chosen(places, given.spools, are_all_here=settings.handover_uri is None)
-    remote = _remote(given, settings.handover_uri)
-    there, shown = [*map(_row, spools), *remote.spools()], spools[: given.limit]
+    places = [*spool_places(settings)]
+    spools = chosen(places, given.spools, are_all_here=settings.spool_handover is None)
+    files, waiting_in_files = _handed_over(given, settings)
+    there, shown = [*map(_row, spools), *files], spools[: given.limit]
     output.table("spools", _SPOOLS, there[: given.limit])
     if len(there) > given.limit:
         output.note(f"there are {len(there)}, of which these are {given.limit}: --limit shows more")
-    waiting = [*_waiting(shown), *(remote.waiting() if len(shown) < given.limit else ())]
+    waiting = [*_waiting(shown), *(waiting_in_files if len(shown) < given.limit else ())]
     output.table("waiting", _WAITING, waiting, "What waits, in records at most")
     output.table("room", _ROOM, _room(settings, places, spools))
     return Exit.DONE
 
 
-def _remote(given: Namespace, uri: str | None) -> Remote:
-    if uri is None:
-        return Remote("", (), ())
+def _handed_over(given: Namespace, settings: Settings) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    """Rows of files that drivers handed over, as those of spools, and rows of what waits in them."""
+    spools: list[tuple[object, ...]] = []
+    waiting: list[tuple[object, ...]] = []
     with hadoop_with_own_jvm(configuration_of(given)) as connect:
-        return look_there(uri, RemoteFilesWithTimeout(uri, connect), given.spools)
+        if (handover := open_handover(settings, connect)) is None:
+            return spools, waiting
+        for name, size in sorted(handover.sizes().items()):
+            if given.spools and name not in given.spools:
+                continue
+            where = f"{handover.where}/{name}"
+            try:
+                header = handover.header(name)
+            except HeadwaterError as e:
+                spools.append((where, *[None] * 3, "unreadable", None, Size(size), None, str(e), _UNREADABLE))
+                continue
+            names = ", ".join(header.waiting) or "any listener"
+            fate = f"the next driver with {names} takes it up, or `headwater spool ship`"
+            who = header.application or None, None, header.producer or None
+            spools.append((where, *who, "handed over", header.since, Size(size), None, None, fate))
+            waiting += [(where, listener, count, *[None] * 3) for listener, count in header.waiting.items()]
+    return spools, waiting
 
 
 def _row(left: SpoolSummary) -> tuple[object, ...]:
@@ -99,36 +116,3 @@ def _room(settings: Settings, places: Sequence[Path], spools: Sequence[SpoolSumm
         dead = sum(left.size for left in inside if left.status is not SpoolStatus.LIVE)
         free = Size(shutil.disk_usage(place).free) if place.is_dir() else None
         yield place, Size(live), Size(dead), Size(limit), Size(DEAD_SPOOLS * limit), free
-
-
-@dataclass(frozen=True)
-class Remote:
-    """What was handed over to a directory that only Hadoop knows: whole spools, and names of unfinished ones."""
-
-    uri: str
-    remote_spools: Sequence[RemoteSpool]
-    unfinished: Sequence[str]
-
-    def spools(self) -> Iterator[tuple[object, ...]]:
-        """Rows as those of spools that are here."""
-        for each in self.remote_spools:
-            behind = ", ".join(name for name, count in each.waiting.items() if count)
-            fate = f"the next driver with {behind or 'any listener'} takes it up, or `headwater spool ship`"
-            where, who = f"{self.uri}/{each.name}", each.application or None
-            yield where, who, None, each.producer or None, "handed over", each.moment, Size(each.size), None, None, fate
-        for name in self.unfinished:
-            fate = "nothing: remove it when that machine is gone"
-            yield f"{self.uri}/{name}", *[None] * 3, "unfinished", *[None] * 3, _UNFINISHED, fate
-
-    def waiting(self) -> Iterator[tuple[object, ...]]:
-        for each in self.remote_spools:
-            for name, count in each.waiting.items():
-                yield f"{self.uri}/{each.name}", name, count, None, None, None
-
-
-def look_there(uri: str, files: RemoteFiles, names: Collection[str]) -> Remote:
-    """Return the spools that are meant, or all. A RemoteError where the directory can't be looked at."""
-    whole = list_remote_spools(files, {})
-    handed = [each for name, each in whole.items() if not names or name in names]
-    unfinished = [name for name in list_unfinished_spools(files, whole) if not names or name in names]
-    return Remote(uri.rstrip("/"), handed, unfinished)

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.output import CommandOutput, Size
-from headwater.cli.spool.arguments import add_spools, chosen, places_of, settings_of
+from headwater.cli.spool.arguments import add_spools, chosen, settings_of
+from headwater.listeners.bus.spool import spool_places
 from headwater.listeners.bus.spool_verification import SpoolDefect, SpoolVerification, verify_spool
 
 _NOTE_SECONDS = 5.0
@@ -26,7 +27,7 @@ Nothing is changed. Exit code 1 if something is damaged.""",
     flags=[add_spools],
 )
 def verify(given: Namespace, output: CommandOutput) -> int:
-    spools = chosen(places_of(settings_of(given)), given.spools)
+    spools = chosen([*spool_places(settings_of(given))], given.spools)
     progress = _Progress(output)
     verdicts = [verify_spool(left.directory, progress.read) for left in spools]
     output.table("spools", _COLUMNS, map(_row, verdicts), "Spools, read from end to end")

@@ -20,12 +20,11 @@ from headwater.events.producer import Producer
 from headwater.journal import StorageError
 from headwater.listeners.bus.delivery import Delivery
 from headwater.listeners.bus.event_emitter import EventEmitter
-from headwater.listeners.bus.handover_target import HandoverTarget, leave_spool
+from headwater.listeners.bus.handover import hand_over, open_handover
 from headwater.listeners.bus.isolation import Isolation, configured_isolation
 from headwater.listeners.bus.listener_creation import ListenerSpec, configured_listeners
 from headwater.listeners.bus.listener_worker import FlushWait, ListenerWorker, WorkerFlush, await_flushes
 from headwater.listeners.bus.options import BusOptions
-from headwater.listeners.bus.remote_spools import RemoteSpool
 from headwater.listeners.bus.report import BusReport, ProgressSignal, ShipperReport, SpoolShipment
 from headwater.listeners.bus.shipper import ShipperProcess
 from headwater.listeners.bus.shipper.linger import linger_seconds
@@ -41,7 +40,7 @@ from headwater.spi import Application
 
 _LOG = logging.getLogger(__name__)
 _CLOSE_SHARE, _LONGEST_CLOSE = 0.2, 0.5
-_SHORTEST_CLOSE = 0.1
+_SHORTEST_CLOSE, _SHORTEST_SPOOL_CLOSE = 0.1, 0.2
 
 
 class Bus:
@@ -59,7 +58,7 @@ class Bus:
         self._faults: tuple[ConfigurationError, ...] = (*faults, *strays, *more, *wrong, *bad_regex)
         self.producer = Producer(application.id, redactor=redactor, capture_sql=self.settings.capture_sql)
         self._options = options
-        self._handover = HandoverTarget(self.settings, options.connect)
+        self._handover = open_handover(self.settings, options.connect)
         self._progress = ProgressSignal()
         self._is_inert = False
         self._spool_bytes = 0
@@ -75,7 +74,7 @@ class Bus:
             options,
             clock=self.producer.clock,
             source=None if spool is None else spool.journal,
-            handover=self._handover,
+            handover=open_handover(self.settings, options.connect) if here and self._handover else None,
             has_queues=True,
             progress=self._progress,
             on_gap=self._emitter.emit_own_gap,
@@ -172,14 +171,14 @@ class Bus:
         return self.report().shipped if have_all_looked else None
 
     @property
-    def remote_spools(self) -> tuple[RemoteSpool, ...]:
-        """Spools in a remote shared directory that nobody has claimed yet."""
-        return self._delivery.dead_spools.remote_spools
+    def handed_over(self) -> tuple[str, ...]:
+        """The files under `spool.handover` that aren't delivered yet, as far as this process looks there."""
+        return () if (inbox := self._delivery.dead_spools.inbox) is None else inbox.names
 
     @property
     def handover_error(self) -> str:
-        """Why those spools can't be claimed now; empty if they can."""
-        return self._delivery.dead_spools.error
+        """Why they can't be taken up now; empty if they can."""
+        return "" if (inbox := self._delivery.dead_spools.inbox) is None else inbox.error
 
     @property
     def shipping(self) -> SpoolShipment | None:
@@ -290,10 +289,7 @@ class Bus:
             spool.note_refused(self._emitter.refused.total)
         is_released = self._shipper is None or self._shipper.stop(deadline - share)
         came_back = self._delivery.stop(deadline - share)
-        self._handover.begin_stop()
-        is_done = leave_spool(self._emitter.spool, self._handover.hand_over, deadline) and came_back and is_released
-        self._delivery.dead_spools.give_back()
-        self._handover.close()
+        is_done = self._leave_spool(deadline) and came_back and is_released
         if self._shipper is not None:
             self._shipper.leave()
         report = self.report()
@@ -301,6 +297,27 @@ class Bus:
             _LOG.warning("not everything was delivered: %s", report)
         self._exporter.stop(max(_SHORTEST_CLOSE, deadline - time.monotonic()))
         return is_done and report.is_delivered
+
+    def _leave_spool(self, deadline: float) -> bool:
+        """Close the spool, and remove it or hand it over, for which there is time of its own; whether everything in it
+        is delivered."""
+        spool, handover = self._emitter.spool, self._handover
+        until = time.monotonic() + self.settings.spool_handover_timeout
+        try:
+            is_delivered = spool is None or spool.is_delivered()
+            is_closed = spool is None or spool.close(max(_SHORTEST_SPOOL_CLOSE, deadline - time.monotonic()))
+        except StorageError as e:
+            _LOG.warning("closing the spool failed: %s", e)
+            is_delivered = is_closed = False
+        if spool is not None and is_closed and is_delivered:
+            spool.remove()
+        elif spool is not None and is_closed and handover is not None:
+            handover.until(until)
+            hand_over(spool.directory, handover, self._options.files)
+        self._delivery.dead_spools.give_back(until)
+        if handover is not None:
+            handover.close()
+        return is_delivered
 
 
 def _divide(

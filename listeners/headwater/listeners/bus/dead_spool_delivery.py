@@ -2,7 +2,7 @@
 
 One spool at a time, with a new instance of each listener. A spool is removed once all its listeners acknowledged it; if
 some aren't configured here it waits for a driver that has them. Unshipped spools may take a bounded amount of disk:
-above it the oldest one is removed, and a Gap reports that.
+above it the oldest one is removed, and a Gap reports that. Files that drivers handed over are delivered the same way.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from headwater.errors import HeadwaterError
+from headwater.events.envelope import EventFamily
 from headwater.events.health import Gap, GapReason
 from headwater.journal import (
     Fsync,
@@ -26,23 +28,22 @@ from headwater.journal import (
     remove_journal,
     remove_remains,
 )
-from headwater.listeners.bus.handover import shared_spools
+from headwater.listeners.bus.handover import Handover
+from headwater.listeners.bus.handover_file import HandoverFile
+from headwater.listeners.bus.handover_inbox import HandoverInbox
 from headwater.listeners.bus.listener_calls import StopSignal
 from headwater.listeners.bus.listener_creation import ListenerFactoryRunner
-from headwater.listeners.bus.listener_errors import describe_error
 from headwater.listeners.bus.listener_worker import ListenerWorker, stop_workers
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.producer_progress import PROGRESS_CURSOR
-from headwater.listeners.bus.remote_spools import RemoteSpool
 from headwater.listeners.bus.report import ListenerMeter, ProgressSignal, SpoolShipment
-from headwater.listeners.bus.retries import OnceLogger
 from headwater.listeners.bus.run_ends import append_run_ends
-from headwater.listeners.bus.spool_claimer import SpoolClaimer, read_origin
 from headwater.listeners.bus.spool_dispatcher import OnRefused, SpoolDispatcher
 from headwater.listeners.bus.spool_listeners import describe_stranded, waiting_listeners
 from headwater.listeners.bus.spool_listing import size_of
 from headwater.listeners.bus.spool_manifest import ALL_FAMILIES, read_manifest
 from headwater.listeners.bus.spool_reader import OnLost
+from headwater.listeners.bus.spool_source import SpoolSource
 from headwater.listeners.threads import PeriodicThread
 
 _LOG = logging.getLogger(__name__)
@@ -72,8 +73,7 @@ class DeadSpoolDelivery:
         targets: Callable[[], DeadSpoolTargets],
         options: BusOptions,
         *,
-        shared: Path | None,
-        claimer: SpoolClaimer | None,
+        handover: Handover | None,
         fsync: Fsync,
         limit: int | None,
         on_lost: OnLost,
@@ -83,16 +83,12 @@ class DeadSpoolDelivery:
         self.shipped = 0
         self.acknowledged: Counter[str] = Counter()
         """Events of dead drivers that listeners answered for, by the listener's name."""
-        self.error = ""
-        """Why what was handed over can't be taken up now."""
+        self.inbox = None if handover is None else HandoverInbox(handover)
         self.looked = threading.Event()
         """Set once all that there was when it began, and that could be shipped, is."""
         self._places = places
         self._targets = targets
         self._options = options
-        self._shared = shared
-        self._claimer = claimer
-        self._claim_errors = OnceLogger()
         self._fsync = fsync
         self._limit = limit
         self._on_lost = on_lost
@@ -136,55 +132,49 @@ class DeadSpoolDelivery:
                 return
             self._ship_quietly(spool, targets)
         self._warn_stranded(spools, targets)
-        self._claim_remote_spools(targets)
+        self._ship_handed_over(targets)
         for place in dict.fromkeys(self._places()):
             remove_remains(place)
         if targets.are_all:
             self._make_room()
             self.looked.set()
 
+    def give_back(self, deadline: float) -> None:
+        """After `join`: what was taken up and isn't delivered is somebody else's again."""
+        if self.inbox is not None and self._rounds.stop():
+            self.inbox.close(deadline)
+
     def _find_spools(self) -> list[Path]:
         """The oldest first."""
-        local = [spool for place in dict.fromkeys(self._places()) for spool in find_orphans(place)]
-        found = [*local, *shared_spools(self._shared)]
+        found = [spool for place in dict.fromkeys(self._places()) for spool in find_orphans(place)]
         return sorted(filter(self._options.is_ours, found), key=_last_modified)
 
-    def _claim_remote_spools(self, targets: DeadSpoolTargets) -> None:
-        """One after the other out of the shared directory that is no path of this machine. Where the last one couldn't
-        be delivered, the next would only lie here too."""
-        if self._claimer is None:
-            return
-        try:
-            for remote_spool in self._claimer.look():
-                if self._is_stopping or any(map(read_origin, self._find_spools())):
-                    return
-                is_wanted = _has_target(remote_spool, targets) and self._options.is_ours(Path(remote_spool.name))
-                if is_wanted and (copy := self._claimer.take(remote_spool)) is not None:
-                    self._ship_quietly(copy, targets)
-            self._claim_errors.reset()
-            self.error = ""
-        except (HeadwaterError, OSError) as e:
-            self.error = describe_error(e)
-            if self._claim_errors.is_new(self.error):
-                _LOG.warning("what was handed over can't be taken up now: %s", e)
+    def _ship_handed_over(self, targets: DeadSpoolTargets) -> None:
+        """Ship one file after the other, but none for listeners that took nothing of another one just now."""
+        wanted = {*targets.durable}
+        for name, size in self.inbox.look().items() if self.inbox is not None else ():
+            if self._is_stopping or self.inbox is None:
+                return
+            if self._options.is_ours(Path(name)) and (file := self.inbox.take(name, size, wanted)) is not None:
+                wanted -= self._ship_file(self.inbox, file, targets)
 
-    def give_back(self) -> None:
-        """After `join`: what was taken up and isn't delivered is somebody else's again."""
-        if self._claimer is not None and self._rounds.stop():
-            self._claimer.give_all_back()
-
-    @property
-    def remote_spools(self) -> tuple[RemoteSpool, ...]:
-        """What is still to be taken up, as far as it is known."""
-        return () if self._claimer is None else self._claimer.known
-
-    def _is_ours_to_ship(self, spool: Path) -> bool:
-        """A copy only as long as what it is a copy of is there, and is ours to ship."""
-        return read_origin(spool) is None or (self._claimer is not None and self._claimer.hold(spool))
+    def _ship_file(self, inbox: HandoverInbox, file: HandoverFile, targets: DeadSpoolTargets) -> set[str]:
+        """The listeners here that still haven't got all of it."""
+        names = sorted(_lagging_listeners(file) & {*targets.durable})
+        _LOG.info("shipping %s, which was handed over, to %s", file.name, ", ".join(names))
+        self._deliver(
+            file.directory, [self._make_worker(file, targets.durable[name], file.header.families) for name in names]
+        )
+        behind = _lagging_listeners(file)
+        if behind <= {*targets.plain}:
+            self.shipped += inbox.finish(file)
+        elif targets.are_all and behind.isdisjoint(targets.durable):
+            inbox.leave_rest(file)
+        return behind & {*targets.durable}
 
     def _ship_quietly(self, spool: Path, targets: DeadSpoolTargets) -> None:
         try:
-            if self._listeners_of(spool, targets) and self._is_ours_to_ship(spool):
+            if self._listeners_of(spool, targets):
                 self._ship(spool, targets)
         except LockedError:
             return  # another driver was quicker
@@ -214,8 +204,9 @@ class DeadSpoolDelivery:
         options = JournalOptions(fsync=self._fsync, max_bytes=None, drop_consumed=True, reserve_bytes=0)
         with Journal.open(spool, options, files=self._options.files) as journal:
             append_run_ends(journal, self._options.files)
+            families = read_manifest(self._options.files, spool).families
             workers = [
-                self._make_worker(journal, targets.durable[name])
+                self._make_worker(journal, targets.durable[name], families)
                 for name in self._listeners_of(spool, targets)
                 if journal.positions().get(name, 0) < journal.next_offset
             ]
@@ -223,22 +214,18 @@ class DeadSpoolDelivery:
                 "shipping %s, which a dead driver left, to %s", spool, ", ".join(worker.name for worker in workers)
             )
             self._deliver(spool, workers)
-            is_through, behind = _is_delivered(journal, targets.plain), _lagging_listeners(journal)
+            is_through = _lagging_listeners(journal) <= {*targets.plain}
         if is_through:
-            if self._claimer is not None:
-                self._claimer.finish(spool)
             remove_journal(spool)
             self.shipped += 1
             _LOG.info("shipped %s", spool)
-        elif self._claimer is not None and behind.isdisjoint(targets.durable):
-            self._claimer.give_back(spool)
 
     def _deliver(self, spool: Path, workers: list[ListenerWorker]) -> None:
         self._now = spool, workers
         try:
             for worker in workers:
                 worker.start()
-            self._await(spool, workers)
+            self._await(workers)
         finally:
             stop_workers(workers, min(self._deadline, time.monotonic() + _STOP_SECONDS))
             for worker in workers:
@@ -246,22 +233,23 @@ class DeadSpoolDelivery:
                 self.acknowledged[worker.name] += worker.acknowledged
             self._now = None
 
-    def _make_worker(self, journal: Journal, factory_runner: ListenerFactoryRunner) -> ListenerWorker:
+    def _make_worker(
+        self, source: _DeadSource, factory_runner: ListenerFactoryRunner, families: Mapping[str, frozenset[EventFamily]]
+    ) -> ListenerWorker:
         name = factory_runner.spec.name
         meter, stop = ListenerMeter(factory_runner.errors), StopSignal()
-        families = read_manifest(self._options.files, journal.directory).families.get(name, ALL_FAMILIES)
         spool_dispatcher = SpoolDispatcher(
             name,
-            journal,
-            journal.cursor(name),
-            families,
+            source,
+            source.cursor(name),
+            families.get(name, ALL_FAMILIES),
             self._options,
             meter=meter,
             stop=stop,
             progress=self._progress,
             on_lost=self._on_lost,
             on_refused=self._on_refused,
-            until=journal.next_offset,
+            until=source.next_offset,
         )
         return ListenerWorker(
             factory_runner,
@@ -274,15 +262,13 @@ class DeadSpoolDelivery:
             on_known=lambda _: None,
         )
 
-    def _await(self, spool: Path, workers: list[ListenerWorker]) -> None:
+    def _await(self, workers: list[ListenerWorker]) -> None:
         """Until all are through, or the bus stops, or nothing has moved for a while."""
         moved, seen = time.monotonic(), -1
         while not self._is_stopping and any(not worker.state.is_stopped for worker in workers):
             self._progress.wait_for(
                 lambda: self._is_stopping or all(worker.state.is_stopped for worker in workers), 0.2
             )
-            if self._claimer is not None:
-                self._claimer.renew(spool)
             dealt = sum(
                 worker.spool_dispatcher.acknowledged_offset for worker in workers if worker.spool_dispatcher is not None
             )
@@ -295,7 +281,7 @@ class DeadSpoolDelivery:
         """Let the oldest spools go that are above the limit."""
         if self._limit is None:
             return
-        spools = [spool for spool in self._find_spools() if read_origin(spool) is None]
+        spools = self._find_spools()
         sizes = {spool: size_of(spool) for spool in spools}
         total = sum(sizes.values())
         for spool in spools:
@@ -315,21 +301,16 @@ class DeadSpoolDelivery:
             self._on_gap(Gap(reason=GapReason.SPOOL_LIMIT, detail=detail, missed_producer=producer))
 
 
-def _is_delivered(journal: Journal, plain: Collection[str]) -> bool:
-    """Whether everybody has all of it whom the spool was kept for."""
-    return _lagging_listeners(journal) <= {*plain}
+class _DeadSource(SpoolSource, Protocol):
+    """A spool or a file to which nobody appends."""
+
+    def positions(self) -> Mapping[str, int]: ...
 
 
-def _lagging_listeners(journal: Journal) -> set[str]:
+def _lagging_listeners(source: _DeadSource) -> set[str]:
     """Those that haven't got all of it."""
-    end = journal.next_offset
-    return {name for name, position in journal.positions().items() if name != PROGRESS_CURSOR and position < end}
-
-
-def _has_target(remote_spool: RemoteSpool, targets: DeadSpoolTargets) -> bool:
-    """Whether somebody here hasn't got all of it; or nobody at all, so that it can go."""
-    behind = {name for name, count in remote_spool.waiting.items() if count}
-    return not behind.isdisjoint(targets.durable) or not behind
+    end = source.next_offset
+    return {name for name, position in source.positions().items() if name != PROGRESS_CURSOR and position < end}
 
 
 def _last_modified(spool: Path) -> float:

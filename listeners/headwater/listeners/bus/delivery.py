@@ -19,7 +19,7 @@ from headwater.listeners.bus.dead_letters import DeadLetterStore, refused_gap
 from headwater.listeners.bus.dead_spool_delivery import DeadSpoolDelivery, DeadSpoolTargets
 from headwater.listeners.bus.durations import RecordAges
 from headwater.listeners.bus.gap_tracker import GapTracker, LostRange
-from headwater.listeners.bus.handover_target import HandoverTarget
+from headwater.listeners.bus.handover import Handover
 from headwater.listeners.bus.listener_calls import StopSignal
 from headwater.listeners.bus.listener_creation import ListenerFactoryRunner, ListenerSpec
 from headwater.listeners.bus.listener_worker import ListenerWorker, stop_workers
@@ -28,7 +28,7 @@ from headwater.listeners.bus.queue_dispatcher import QueueDispatcher
 from headwater.listeners.bus.report import ListenerMeter, ListenerReport, ProgressSignal
 from headwater.listeners.bus.spool import spool_places
 from headwater.listeners.bus.spool_dispatcher import SpoolDispatcher
-from headwater.listeners.bus.spool_reader import SpoolSource
+from headwater.listeners.bus.spool_source import SpoolSource
 from headwater.listeners.settings import Settings
 from headwater.spi import Application, Clock
 
@@ -48,7 +48,7 @@ class Delivery:
         *,
         clock: Clock,
         source: SpoolSource | None,
-        handover: HandoverTarget | None,
+        handover: Handover | None,
         has_queues: bool,
         progress: ProgressSignal,
         on_gap: Callable[[Gap], object],
@@ -153,14 +153,13 @@ class Delivery:
             record_ages=self.record_ages,
         )
 
-    def _make_dead_spool_delivery(self, handover: HandoverTarget | None) -> DeadSpoolDelivery:
+    def _make_dead_spool_delivery(self, handover: Handover | None) -> DeadSpoolDelivery:
         settings, options = self._settings, self._options
         return DeadSpoolDelivery(
             lambda: tuple(spool_places(settings)),
             self._targets,
             options,
-            shared=None if handover is None else handover.path,
-            claimer=None if handover is None else handover.claimer,
+            handover=handover,
             fsync=settings.spool_fsync,
             limit=None if options.dead_spools is None else options.dead_spools * settings.spool_max_bytes,
             on_lost=self._on_lost,

@@ -17,7 +17,8 @@ from headwater.events.avro import Codec
 from headwater.events.envelope import Event, EventFamily
 from headwater.events.health import Gap, GapReason
 from headwater.events.keys import FAMILY, PRODUCER, SEQUENCE
-from headwater.journal import JournalReader, JournalRecord, MissingReason, MissingRecords
+from headwater.journal import JournalRecord, MissingReason, MissingRecords
+from headwater.listeners.bus.spool_source import RecordSource
 
 _LOOK_AHEAD: Final = 5_000
 _NUMBERED_FAMILIES: Final = (EventFamily.CATALOG, EventFamily.JOB, EventFamily.ADMIN)
@@ -55,8 +56,8 @@ class GapTracker:
     `begins` says that it read the spool from its beginning; `families` are those that the listener gets.
     """
 
-    def __init__(self, directory: Path, families: frozenset[EventFamily], *, begins: bool) -> None:
-        self._directory = directory
+    def __init__(self, source: RecordSource, families: frozenset[EventFamily], *, begins: bool) -> None:
+        self._source = source
         self._families = tuple(each for each in _NUMBERED_FAMILIES if each in families)
         self._begins = begins
         self._last: JournalRecord | None = None
@@ -93,7 +94,7 @@ class GapTracker:
         self._reported_by_family |= {each.family: each.last for each in missing if each.last is not None}
         return Gap(
             reason=GapReason.SPOOL_LIMIT if lost.reason is MissingReason.DROPPED else GapReason.CORRUPTION,
-            detail=_describe_loss(lost, self._directory),
+            detail=_describe_loss(lost, self._source.directory),
             listener=listener,
             missed=self._count(lost, [each.records for each in missing]),
             missed_producer=_producer_of(after[0] if after else before),
@@ -126,7 +127,7 @@ class GapTracker:
     def _look_ahead(self, position: int, after: _FirstRecords) -> None:
         """Read on until each family has a record, or the next lost range begins, which has a Gap of its own."""
         seen = 0
-        with suppress(HeadwaterError), JournalReader.open(self._directory).tail(position) as tail:
+        with suppress(HeadwaterError), self._source.tail(position) as tail:
             while after.missing_families and seen < _LOOK_AHEAD and (batch := tail.read(500)) and not batch.missing:
                 after.add(batch.records)
                 seen += len(batch.records)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from headwater.journal import Files
 from headwater.journal.files import OS_FILES
-from headwater.listeners.bus.remote_files import Connect
 
 DEAD_SPOOLS: Final = 4
+Connect = Callable[[str], Any]
+"""Opens the `HandoverDirectory` that a URI names. May take long, and raise anything."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,6 @@ from headwater.journal.lock import describe_holder, is_locked, pid_of_holder
 from headwater.journal.position import committed_positions, damaged_positions
 from headwater.journal.segment import HEADER_SIZE, list_bases, segment_path, unpack_header
 from headwater.journal.writer import LOCK_NAME
-from headwater.listeners.bus.handover import is_incoming
 from headwater.listeners.bus.producer_progress import is_progress_damaged
 from headwater.listeners.bus.spool_listeners import waiting_listeners
 from headwater.listeners.bus.spool_manifest import SpoolManifest, read_manifest
@@ -84,7 +83,7 @@ class SpoolSummary:
 def list_spools(places: Collection[Path]) -> list[SpoolSummary]:
     """All spools right under these directories, by what they are called."""
     found = [spool for place in dict.fromkeys(places) if place.is_dir() for spool in place.iterdir() if spool.is_dir()]
-    spools = [spool for spool in sorted(found) if not is_incoming(spool) and list_bases(OS_FILES, spool)]
+    spools = [spool for spool in sorted(found) if list_bases(OS_FILES, spool)]
     return [summarize_spool(spool) for spool in spools]
 
 

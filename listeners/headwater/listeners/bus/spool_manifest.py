@@ -71,7 +71,7 @@ def _parse_manifest(fields: Any) -> SpoolManifest:
     return SpoolManifest(
         Application(str(fields["application"]["id"]), str(fields["application"]["name"])),
         UUID(fields["producer"]),
-        {str(name): _parse_families(words) for name, words in fields["listeners"].items()},
+        {str(name): parse_families(words) for name, words in fields["listeners"].items()},
         frozenset(str(name) for name in fields.get("failed_listeners", ())),
         str(fields.get("since", "")),
         int(fields.get("refused", 0)),
@@ -91,5 +91,5 @@ def replace_listener(files: Files, spool: Path, old: str, new: str | None) -> No
     replace_file(files, spool / _FILE, json.dumps(fields).encode(), durable=True)
 
 
-def _parse_families(words: list[str]) -> frozenset[EventFamily]:
+def parse_families(words: list[str]) -> frozenset[EventFamily]:
     return frozenset(EventFamily(word) for word in words if word in EventFamily.__members__) or ALL_FAMILIES

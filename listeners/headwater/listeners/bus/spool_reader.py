@@ -5,39 +5,21 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Protocol
 
 from headwater.events.avro import Codec, UnknownEvent
 from headwater.events.envelope import Event, EventFamily
 from headwater.events.keys import FAMILY
-from headwater.journal import Cursor, MissingRecords
 from headwater.journal import JournalRecord as Kept
-from headwater.journal.reader import Tail
+from headwater.journal import MissingRecords
 from headwater.listeners.bus.gap_tracker import GapTracker, LostRange
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.retries import OnceLogger
+from headwater.listeners.bus.spool_source import SpoolCursor, SpoolSource
 from headwater.spi import EventRecord, RecordBatch
 
 _LOG = logging.getLogger(__name__)
 OnLost = Callable[[str, GapTracker, LostRange], None]
 """Takes a listener's name, its gap tracker and the lost range."""
-
-
-class SpoolSource(Protocol):
-    """A spool as those see it who deliver it: the journal of this process, or another one's."""
-
-    @property
-    def directory(self) -> Path: ...
-
-    @property
-    def next_offset(self) -> int:
-        """The offset behind the last record that is known."""
-        ...
-
-    def cursor(self, name: str) -> Cursor: ...
-
-    def tail(self, position: int) -> Tail: ...
 
 
 class SpoolReader:
@@ -47,7 +29,7 @@ class SpoolReader:
         self,
         name: str,
         source: SpoolSource,
-        cursor: Cursor,
+        cursor: SpoolCursor,
         families: frozenset[EventFamily],
         options: BusOptions,
         *,
@@ -60,7 +42,7 @@ class SpoolReader:
         }
         self._options = options
         self._on_lost = on_lost
-        self._gap_tracker = GapTracker(source.directory, families, begins=cursor.committed == 0)
+        self._gap_tracker = GapTracker(source, families, begins=cursor.committed == 0)
         self._decode = _make_decoder()
         self._refused: set[int] = set()
         self._unacknowledged: deque[LostRange | list[Kept]] = deque()

@@ -22,7 +22,7 @@ from headwater.journal.reader import Tail
 from headwater.journal.writer import LOCK_NAME
 from headwater.listeners.bus.bus import Bus
 from headwater.listeners.bus.delivery import Delivery
-from headwater.listeners.bus.handover_target import HandoverTarget
+from headwater.listeners.bus.handover import open_handover
 from headwater.listeners.bus.listener_creation import configured_listeners
 from headwater.listeners.bus.report import ProgressSignal
 from headwater.listeners.bus.shipper.messages import KIND, Channel, ShipperState
@@ -76,6 +76,7 @@ class DriverSpoolDelivery:
         self._is_awaited = False
         self._is_stopping = False
         settings, _ = read_settings(orders.configuration)
+        self._settings = settings
         specs = [each for each in configured_listeners(settings)[0] if each.name in orders.listeners]
         self._delivery = Delivery(
             specs,
@@ -85,7 +86,7 @@ class DriverSpoolDelivery:
             orders.options,
             clock=_DriverClock(channel),
             source=self._spool,
-            handover=HandoverTarget(settings, None) if settings.handover_path else None,
+            handover=open_handover(settings, None) if settings.handover_path else None,
             has_queues=False,
             progress=self._signal,
             on_gap=self._send_gap,
@@ -103,6 +104,7 @@ class DriverSpoolDelivery:
             self._obey(message)
         if not self._is_stopping:
             self._stop(time.monotonic() + _ABANDONED_SECONDS)
+        self._delivery.dead_spools.give_back(time.monotonic() + self._settings.spool_handover_timeout)
 
     def _obey(self, message: Mapping[str, Any]) -> None:
         kind = message[KIND]

@@ -1,11 +1,12 @@
-"""Handing over to a path that only Hadoop knows, by real drivers, and shipping from there.
+"""Handing over by real drivers, to a path and to one that only Hadoop knows, and shipping from there.
 
-The paths are of `viewfs`, with a mount point in a local directory: nothing that takes such a URI for a path finds it.
+Hadoop's paths are of `viewfs`, with a mount point in a local directory: nothing that takes one for a path finds it.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,12 @@ from typing import Any
 import pytest
 
 from headwater.cli.exits import Exit
-from headwater.events.envelope import EventId
+from headwater.events.avro import Codec
+from headwater.events.envelope import Event, EventId
+from headwater.local import Service
 from tests.kit.drivers import BIN, SESSION, Ended, Place
+from tests.kit.ports import refusing_port
+from tests.kit.topics import messages_of, new_topic
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.long]
 PARTS = '''
@@ -110,12 +115,12 @@ def test_what_a_driver_hands_over_is_shipped_from_there(place: Place) -> None:
     ended = place.python(SESSION + ENDS)
     assert ended.code == 0, ended.err
     assert spools_of(place) == [], ended.err
-    (handed,) = (place.folder / "lake").iterdir()
-    assert {"handover.json", "spool.json", "cursors"} <= {each.name for each in handed.iterdir()}
+    (handed,) = (place.folder / "lake").glob("*.avro")
     printed, rows = headwater(place, "status")
     assert printed.code == 0, printed.err
     (row,) = [each for each in rows if each.get("driver")]
     assert (row["spool"], row["driver"]) == (f"{URI}/{handed.name}", "handed over")
+    assert row["size"] == handed.stat().st_size
     (waiting,) = [each for each in rows if each.get("listener")]
     shipped = ship(place)
     assert shipped.code == Exit.DONE, shipped.err
@@ -131,26 +136,55 @@ def test_what_a_driver_hands_over_is_shipped_from_there(place: Place) -> None:
 
 @pytest.mark.long
 def test_a_driver_that_is_killed_while_it_hands_over(place: Place) -> None:
-    """Its disk is still there; over there is half of a spool, which is never taken for one."""
+    """Its disk is still there; over there is half of a file, which is never taken for a whole one."""
     kill = (
-        "import os\nfrom headwater.listeners.hadoop import HadoopFiles\nput = HadoopFiles.put\n"
-        "def killed(self, source, path):\n    put(self, source, path)\n"
-        "    if path.endswith('.segment'): os.kill(os.getpid(), 9)\nHadoopFiles.put = killed\n"
+        "import os\nfrom headwater.listeners.hadoop import HadoopDirectory\n"
+        "HadoopDirectory.rename = lambda *_: os.kill(os.getpid(), 9)\n"
     )
     ended = place.python(kill + SESSION + ENDS)
     assert ended.code == -9, ended.err
-    (half,) = (place.folder / "lake").iterdir()
-    assert list(half.glob("*.segment"))
-    assert not (half / "handover.json").exists()
-    (left,) = spools_of(place)
-    assert left.name == half.name
+    assert not list((place.folder / "lake").glob("*.avro"))
+    (half,) = (place.folder / "lake").glob(".*.avro.unfinished")
+    assert len(spools_of(place)) == 1
     _, rows = headwater(place, "status")
-    assert {row["driver"] for row in rows if row.get("driver")} == {"left", "unfinished"}
+    assert {row["driver"] for row in rows if row.get("driver")} == {"left"}
     shipped = ship(place)
     assert shipped.code == Exit.DONE, shipped.err
     assert "Committed" in {kind for _, kind in kept(place)}
     assert set(lines_of(place.folder / "printed")) <= {event_id for event_id, _ in kept(place)}
-    assert (spools_of(place), list((place.folder / "lake").iterdir())) == ([], [half])
+    assert half.exists()
+    assert spools_of(place) == []
+
+
+@pytest.mark.kafka
+def test_a_pod_that_ends_while_kafka_is_away_loses_nothing(kafka: Service, java_home: Path, tmp_path: Path) -> None:
+    """No volume: its disk goes with it. Truth: what a plain listener of the same driver heard."""
+    place, topic = Place(tmp_path, java_home, patience=None), new_topic(kafka.address, "handover")
+    listener = {"spark.headwater.listeners": "kafka", "spark.headwater.kafka.topic": topic}
+    shared, lines = tmp_path / "shared", (tmp_path / "conf" / "spark-defaults.conf").read_text().splitlines()
+    away = {
+        **listener,
+        "spark.headwater.listeners": "kafka,seen:SeenFactory",
+        "spark.headwater.spool.handover": str(shared),
+    }
+    kept = [line for line in lines if line.split()[0] not in away]
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("".join(f"{line}\n" for line in kept))
+    place.configure(away)
+    with refusing_port() as port:
+        place.configure({"spark.headwater.kafka.bootstrap.servers": f"127.0.0.1:{port}"})
+        ended = place.python(SESSION + ENDS)
+    assert ended.code == 0, ended.err
+    shutil.rmtree(tmp_path / "spool")
+    (handed,) = shared.iterdir()
+    there = {**listener, "spark.headwater.kafka.bootstrap.servers": kafka.address}
+    flags = [flag for key, value in there.items() for flag in ("--conf", f"{key}={value}")]
+    shipped = place.run(BIN / "headwater", "spool", "ship", "--from", str(shared), *flags)
+    assert shipped.code == Exit.DONE, shipped.err
+    assert not handed.exists()
+    came = [Codec().decode(message.value() or b"") for message in messages_of(kafka.address, topic)]
+    heard = [f"{event['producer']}-{event['sequence']}" for event in ended.events]
+    assert {f"{event.producer}-{event.sequence}" for event in came if isinstance(event, Event)} == {*heard}
+    assert {"JobStarted", "Committed", "Closed"} <= {event["kind"] for event in ended.events}
 
 
 @pytest.mark.long
