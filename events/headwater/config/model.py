@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
@@ -96,6 +97,7 @@ class Keys:
     lists: frozenset[str]
 
     @classmethod
+    @cache
     def of(cls, config: type[Config]) -> Keys:
         config.model_rebuild()  # annotations are texts until the first use
         fields = {field.alias or name.replace("_", "."): (name, field) for name, field in config.model_fields.items()}

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -41,15 +42,15 @@ class BundledArchive:
 class JarIdentities:
     """Which jars are on a class path. A jar is read when another one of its size is asked for."""
 
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self._by_size: dict[int, list[Path]] = {}
+    def __init__(self, paths: Iterable[str | Path]) -> None:
+        self._by_size: dict[int, list[str | Path]] = {}
         for path in paths:
             with contextlib.suppress(OSError, ValueError):  # not on this machine
-                self._by_size.setdefault(path.stat().st_size, []).append(path)
+                self._by_size.setdefault(os.stat(path).st_size, []).append(path)  # noqa: PTH116 - as `place_of` says
 
     def has(self, identity: str) -> bool:
         size = int(identity.partition("-")[0])
-        return any(jar_identity(path) == identity for path in self._by_size.get(size, ()))
+        return any(jar_identity(Path(path)) == identity for path in self._by_size.get(size, ()))
 
 
 @cache

@@ -86,23 +86,33 @@ class ArchiveCache:
                 each.unlink()
 
 
-def key_of(digest: str, java: str, class_path: Iterable[str]) -> str:
-    """Name what class files depend on: our sources, the Java that runs, and each jar by its path, size and time."""
-    found = hashlib.sha256(f"{digest}\0{java}".encode())
+def key_of(digest: str, java: str, class_path: str) -> str:
+    """Name what class files depend on: our sources, the Java that runs, and the state of its class path."""
+    return hashlib.sha256(f"{digest}\0{java}\0{class_path}".encode()).hexdigest()[:32]
+
+
+def state_of(class_path: Iterable[str]) -> str:
+    """Name a class path: each jar by its path, size and time."""
+    found = hashlib.sha256()
     for entry in class_path:
         found.update(f"\0{entry}\0{_state_of(entry)}".encode("utf-8", "surrogateescape"))
-    return found.hexdigest()[:32]
+    return found.hexdigest()
 
 
 def path_of(entry: str) -> Path:
     """The file or directory that an entry of a class path is, which may be a URL."""
-    return Path(unquote(urlsplit(entry).path) if entry.startswith("file:") else entry)
+    return Path(place_of(entry))
+
+
+def place_of(entry: str) -> str:
+    """The path of an entry of a class path; at each start there are hundreds, most of which need no Path."""
+    return unquote(urlsplit(entry).path) if entry.startswith("file:") else entry
 
 
 def _state_of(entry: str) -> str:
     """What is elsewhere than on this machine is known by its name alone."""
     try:
-        found = path_of(entry).stat()
+        found = os.stat(place_of(entry))  # noqa: PTH116 - see there
     except (OSError, ValueError):
         return "-"
     return f"{found.st_size} {found.st_mtime_ns}"

@@ -22,7 +22,7 @@ from headwater.errors import HeadwaterError
 from headwater.events.redaction import READ
 from headwater.jvm.archives import FACTS, ArchiveFacts, SourceGroup, pack
 from headwater.jvm.bundled import JarIdentities, find_bundled
-from headwater.jvm.cache import ArchiveCache, key_of, path_of
+from headwater.jvm.cache import ArchiveCache, key_of, path_of, place_of, state_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -82,8 +82,13 @@ class ClassPath:
         return (*started_with, *added)
 
     @cached_property
+    def state(self) -> str:
+        """Another one when a jar is added, or is another file."""
+        return state_of(self.entries)
+
+    @cached_property
     def jars(self) -> JarIdentities:
-        return JarIdentities(map(path_of, self.entries))
+        return JarIdentities(map(place_of, self.entries))
 
     @cached_property
     def java(self) -> str:
@@ -272,7 +277,7 @@ class SharedLoader:
         return ArchiveCache().find(self._cache_key(group))
 
     def _cache_key(self, group: SourceGroup) -> str:
-        return key_of(group.digest(self.groups[0].sources), self.class_path.java, self.class_path.entries)
+        return key_of(group.digest(self.groups[0].sources), self.class_path.java, self.class_path.state)
 
     def _compiler(self) -> Any:
         """A loader that compiles what is asked for, and keeps class files in the JVM's memory."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.jvm.archives import ArchiveFacts, pack
-from headwater.jvm.cache import ArchiveCache, key_of
+from headwater.jvm.cache import ArchiveCache, key_of, state_of
 
 FACTS = ArchiveFacts(
     left_out={"Broken": "no such class"}, missing=("Json\ta.B\tc\t-\tb.jar",), absent=("X\ta.C\td\t?",)
@@ -96,16 +96,17 @@ def test_so_many_are_kept_that_were_used_last(root: Path) -> None:
 def test_a_key_is_of_sources_java_and_jars(tmp_path: Path) -> None:
     jar = tmp_path / "a jar.jar"
     jar.write_bytes(b"1")
-    first = key_of("sources", "17", [str(jar)])
-    assert first == key_of("sources", "17", [str(jar)])
+    state = state_of([str(jar)])
+    first = key_of("sources", "17", state)
+    assert first == key_of("sources", "17", state_of([str(jar)]))
     assert jar.as_uri().startswith("file:")
-    by_url = key_of("sources", "17", [jar.as_uri()])
-    others = {key_of("others", "17", [str(jar)]), key_of("sources", "21", [str(jar)])}
+    by_url = state_of([jar.as_uri()])
+    others = {key_of("others", "17", state), key_of("sources", "21", state)}
     jar.write_bytes(b"22")
-    others |= {key_of("sources", "17", [str(jar)]), key_of("sources", "17", [])}
+    others |= {key_of("sources", "17", state_of([str(jar)])), key_of("sources", "17", state_of([]))}
     assert first not in others
     assert len(others) == 4
-    assert key_of("sources", "17", [jar.as_uri()]) != by_url
+    assert state_of([jar.as_uri()]) != by_url
 
 
 def test_a_directory_that_others_can_write_is_not_counted_and_says_why(tmp_path: Path) -> None:

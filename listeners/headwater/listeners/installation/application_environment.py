@@ -1,4 +1,4 @@
-"""Where a driver stands: on which host, with which file system and metastore by default."""
+"""Where a driver stands: how it is configured, on which host, with which file system and metastore by default."""
 
 from __future__ import annotations
 
@@ -25,6 +25,22 @@ _HADOOP_KEYS: Final = (
 """Keys that Hadoop's own files (core-site.xml, hive-site.xml …) may say."""
 _DERBY_HOME: Final = "derby.system.home"
 """A property of the JVM: where a metastore in the driver is, if its own address doesn't say it."""
+_HIDDEN: Final = "*********(redacted)"
+"""What Spark's own text of a configuration has in the place of a secret."""
+
+
+def read_configuration(context: Any) -> dict[str, str]:
+    """All entries of a SparkContext's configuration. pyspark asks the JVM four times for each, which takes a tenth of
+    what headwater adds to a start; Spark's text of it has a line for each. What a line can't say for sure is asked."""
+    conf = context._conf
+    lines = [line.partition("=") for line in conf.toDebugString().split("\n")]
+    found: dict[str, Any] = {key: value for key, _, value in lines}
+    if len(lines) == len(found) == len(conf._jconf.getAll()):  # else there are values of several lines
+        unsure = [key for key, value in found.items() if value == _HIDDEN or "=" in value]
+        found.update((key, conf.get(key)) for key in unsure)
+        if None not in found.values():  # else there is a key with an equals sign
+            return found
+    return dict(conf.getAll())
 
 
 def read_environment(context: Any, configuration: Mapping[str, str], names: Mapping[str, str]) -> Environment:

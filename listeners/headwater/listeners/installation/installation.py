@@ -16,6 +16,7 @@ from headwater.listeners.bus import BusOptions, BusReport
 from headwater.listeners.capture.driver_listener import exclude_from_capture
 from headwater.listeners.capture.early_events import EarlyEvents
 from headwater.listeners.hadoop import hadoop_of_context
+from headwater.listeners.installation.application_environment import read_configuration
 from headwater.listeners.installation.factories import InstallationFactories, InstalledBus, InstalledCapture
 from headwater.listeners.jobs import ApplicationRuns, RunEnd, blocks, read_application_facts
 from headwater.listeners.jobs.job_run_tracker import JobRunTracker
@@ -102,7 +103,7 @@ class Installation:
 
     def start(self) -> None:
         """In a thread of its own, so that nothing that hangs can hold up the job for longer than `capture.wait`."""
-        configuration = dict(self.context._conf.getAll())  # four calls into the JVM for each entry, so once
+        configuration = read_configuration(self.context)
         patience = read_settings(configuration)[0].capture_wait
         started = self._worker.submit(lambda: self._start(configuration))
         if not started.wait(_PROMPT_SHARE * patience):
