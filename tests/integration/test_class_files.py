@@ -14,6 +14,7 @@ from headwater.jvm.archives import FACTS
 from headwater.jvm.loader import ClassOrigin, JavaError
 from headwater.listeners.capture import jvm
 from headwater.listeners.capture.jvm import JavaClasses
+from headwater.listeners.capture.records import VERSION
 from headwater.listeners.capture.self_test import SelfTest
 from tests.kit.spark.jvm import spark_classes
 
@@ -73,3 +74,29 @@ def test_archives_are_used_and_damaged_ones_are_not(
     archive.write_bytes(content)
     assert start(java_home) == first
     assert start(java_home) == second
+
+
+def test_a_driver_that_ends_before_all_is_compiled_spares_the_next_one_what_is(
+    java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job of seconds ends before the classes are compiled that no start needs: each would compile, for ever."""
+    monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path))
+    compiled: list[frozenset[str]] = []
+    for _ in range(2):
+        with spark_classes(java_home) as gateway:
+            java = JavaClasses(SimpleNamespace(_gateway=gateway, _jvm=gateway.jvm))
+            compiled.append(java.compiled)
+            assert java.call(NAME, "recordVersion") == VERSION
+            compiled.append(java.compiled)
+            java.keep_begun()
+            assert len(list((tmp_path / "class-files").iterdir())) == 1
+            assert not java.is_kept
+            if len(compiled) == 4:
+                java.keep()
+    before, first, second, after = compiled
+    assert before == frozenset()
+    assert f"headwater/capture/{NAME}.class" in first
+    assert (second, after) == (first, first), "nothing was compiled"
+    kept = sorted(each.name for each in (tmp_path / "class-files").iterdir())
+    assert len(kept) == 2, "what was begun is no more needed"
+    assert not [name for name in kept if name.startswith("begun")]

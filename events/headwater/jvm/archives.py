@@ -74,3 +74,9 @@ def read_facts(path: Path, *, check: bool = True) -> ArchiveFacts:
         return ArchiveFacts(found["left_out"], tuple(found["missing"]), tuple(found["absent"]))
     except (zipfile.BadZipFile, KeyError, TypeError, EOFError, NotImplementedError, RuntimeError) as e:
         raise ValueError(f"{path} is no archive of class files: {e}") from e
+
+
+def read_classes(path: Path) -> dict[str, bytes]:
+    """Read the class files of an archive that `read_facts` has checked, by their paths."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name != FACTS}

@@ -56,6 +56,11 @@ class ArchiveCache:
         with contextlib.suppress(OSError):  # others remove some too
             self._remove_oldest()
 
+    def remove(self, key: str) -> None:
+        """Give an archive up, if there is one."""
+        with contextlib.suppress(OSError):
+            (self.root / f"{key}.jar").unlink()
+
     def write(self, name: str, content: bytes) -> None:
         """Write a file whole, or not at all: where that fails nothing comes of it."""
         try:

@@ -20,7 +20,7 @@ from typing import Any
 
 from headwater.errors import HeadwaterError
 from headwater.events.redaction import READ
-from headwater.jvm.archives import FACTS, ArchiveFacts, SourceGroup, pack
+from headwater.jvm.archives import FACTS, ArchiveFacts, SourceGroup, pack, read_classes
 from headwater.jvm.bundled import JarIdentities, find_bundled
 from headwater.jvm.cache import ArchiveCache, key_of, path_of, place_of, state_of
 
@@ -122,6 +122,8 @@ class SharedLoader:
         self._properties = java_class(gateway, "java.lang.System").getProperties()
         self._compiled: Any = None
         """In the JVM: class files by their paths, where this one made a loader that compiles."""
+        self._begun: frozenset[str] = frozenset()
+        """Those that earlier drivers compiled, which ended before they had compiled the rest."""
         self.state = self._read_state()
         self._loader = self._shared()
 
@@ -195,12 +197,17 @@ class SharedLoader:
 
     def class_files(self, group: SourceGroup) -> list[bytes]:
         """Those of a group that were compiled, in the order of their names."""
-        return [bytes(self._compiled.get(each)) for each in sorted(self.compiled) if group.owns(each)]
+        return [content for name, content in self._class_files().items() if group.owns(name)]
 
     @property
     def is_kept(self) -> bool:
         """Whether drivers to come find what this one has."""
         return self._compiled is None
+
+    def keep_begun(self) -> None:
+        """Keep what was compiled so far: a driver that ends before the rest is compiled spares the next one this."""
+        if self._compiled is not None and self.compiled != self._begun:
+            ArchiveCache().add(self._begun_key, pack(self._class_files(), ArchiveFacts()))
 
     def keep(self, missing: Iterable[str] = ()) -> None:
         """Compile what wasn't needed so far, and keep all of it for drivers to come."""
@@ -209,19 +216,23 @@ class SharedLoader:
         cache = ArchiveCache()
         for group, content in self.archives(missing):
             cache.add(self._cache_key(group), content)
+        cache.remove(self._begun_key)
         self._compiled = None
 
     def archives(self, missing: Iterable[str] = (), absent: Iterable[str] = ()) -> Iterator[tuple[SourceGroup, bytes]]:
         """Yield an archive of each group. Lines of `missing` and `absent` begin with the name of a source."""
         self._compile_rest()
-        left_out, files = self.state.facts.left_out, sorted(self.compiled)
+        left_out, files = self.state.facts.left_out, self._class_files()
         for group in self.groups:
             facts = ArchiveFacts(
                 {name: why for name, why in left_out.items() if group.owns(name)},
                 tuple(each for each in missing if group.owns(each.partition("\t")[0])),
                 tuple(each for each in absent if group.owns(each.partition("\t")[0])),
             )
-            yield group, pack({each: bytes(self._compiled.get(each)) for each in files if group.owns(each)}, facts)
+            yield group, pack({name: content for name, content in files.items() if group.owns(name)}, facts)
+
+    def _class_files(self) -> dict[str, bytes]:
+        return {each: bytes(self._compiled.get(each)) for each in sorted(self.compiled)}
 
     def _compile_rest(self) -> None:
         """Compile what nothing has needed so far, beside the loader in use: a class that can't be compiled, whose users
@@ -270,18 +281,36 @@ class SharedLoader:
         probed = self.class_path.find(group.probe)
         if probed is None:
             return None
-        shared = self.groups[0].sources
-        return find_bundled(group.digest(shared), self.class_path.java_release, probed, self.class_path.jars)
+        return find_bundled(self._digest(group), self.class_path.java_release, probed, self.class_path.jars)
 
     def _find_cached(self, group: SourceGroup) -> tuple[Path, ArchiveFacts] | None:
         return ArchiveCache().find(self._cache_key(group))
 
+    def _read_begun(self) -> dict[str, bytes]:
+        try:
+            found = ArchiveCache().find(self._begun_key)
+            return {} if found is None else read_classes(found[0])
+        except Exception as e:  # noqa: BLE001 - whatever this class path is: it can be compiled against
+            _LOG.debug("class files can't be used: %s: %s", type(e).__name__, e)
+            return {}
+
+    @cached_property
+    def _begun_key(self) -> str:
+        return "begun-" + key_of("\0".join(map(self._digest, self.groups)), self.class_path.java, self.class_path.state)
+
+    def _digest(self, group: SourceGroup) -> str:
+        return group.digest(self.groups[0].sources)
+
     def _cache_key(self, group: SourceGroup) -> str:
-        return key_of(group.digest(self.groups[0].sources), self.class_path.java, self.class_path.state)
+        return key_of(self._digest(group), self.class_path.java, self.class_path.state)
 
     def _compiler(self) -> Any:
-        """A loader that compiles what is asked for, and keeps class files in the JVM's memory."""
+        """A loader that compiles what is asked for, unless an earlier driver has, and keeps class files in the JVM."""
         self._compiled = java_class(self._gateway, "java.util.concurrent.ConcurrentHashMap")()
+        begun = self._read_begun()
+        for name, content in begun.items():
+            self._compiled.put(name, content)
+        self._begun = frozenset(begun)
         self._set_state(LoaderState(facts=self.state.facts))
         return self._make_compiler(self.sources)
 

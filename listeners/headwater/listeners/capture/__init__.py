@@ -6,7 +6,8 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import uuid4
 
@@ -103,7 +104,7 @@ class Capture:
             _LOG.debug("the SQL listener can't be removed from the driver: %s", e)
         self._thread.join(max(0.0, deadline - time.monotonic()))
         if not self._listener.are_classes_kept:
-            _LOG.info("the end came before the classes that were compiled here could be kept: the next driver compiles")
+            _LOG.info("the end came before all classes were compiled and kept: the next driver compiles the rest")
 
     def _report_waiting(self, timeout: float) -> None:
         try:
@@ -113,6 +114,7 @@ class Capture:
             _LOG.debug("what waited in the driver is lost: %s", e)
 
     def _run(self) -> None:
+        self._keep_classes_safely(self._listener.keep_begun_classes)
         self._report_self_test()
         for texts in iter(self._take_records, None):
             for text in texts:
@@ -124,12 +126,13 @@ class Capture:
             self._report_degraded(self._listener.finish_self_test())
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, in whatever way py4j says that
             _LOG.debug("the self-test can't be finished: %s", e)
-        threading.Thread(target=self._keep_classes, name="headwater-classes", daemon=True).start()
+        # Beside the records, which don't wait for the seconds that it takes to compile what wasn't needed so far.
+        keep = partial(self._keep_classes_safely, self._listener.keep_classes)
+        threading.Thread(target=keep, name="headwater-classes", daemon=True).start()
 
-    def _keep_classes(self) -> None:
-        """Beside the records, which don't wait for the seconds that it takes to compile what wasn't needed so far."""
+    def _keep_classes_safely(self, keep: Callable[[], None]) -> None:
         try:
-            self._listener.keep_classes()
+            keep()
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, in whatever way py4j says that
             _LOG.debug("class files can't be kept: %s", e)
 

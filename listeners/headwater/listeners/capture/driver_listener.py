@@ -114,6 +114,10 @@ class DriverListener:
             self._degrade(part)
         return found
 
+    def keep_begun_classes(self) -> None:
+        """Keep the class files that were compiled for the start, of which drivers to come need no more either."""
+        self._java.keep_begun()
+
     def keep_classes(self) -> None:
         """Keep the class files that were compiled here for drivers to come, with what the self-test found."""
         if self._self_test is not None and self._self_test.missing is not None:
