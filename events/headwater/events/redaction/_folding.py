@@ -13,9 +13,11 @@ from itertools import compress
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-_UNUSUAL: Final = re.compile(r"[\\%&\0]|[^\x00-\x7f]")
-_QUOTING: Final = re.compile(r"\\(?=[\W_])")
-_ESCAPE: Final = re.compile(
+from headwater.events.redaction._patterns import lazy
+
+_UNUSUAL: Final = lazy(r"[\\%&\0]|[^\x00-\x7f]")
+_QUOTING: Final = lazy(r"\\(?=[\W_])")
+_ESCAPE: Final = lazy(
     r"(?i)(?:%[0-9a-f]{2})+|(?:\\u[0-9a-f]{4}|\\x[0-9a-f]{2})+|\\u\{[0-9a-f]{1,5}\}"
     r"|&(?:#\d{1,7};?|#x[0-9a-f]{1,6};?|[a-z]{2,8};)|\\(?:n|r(?!sa|ecovery)|t(?!oken|otp))"
 )

@@ -10,31 +10,30 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from headwater.events.redaction._patterns import any_of, lazy
 from headwater.events.redaction._places import AWS, BEGINNINGS, DATABRICKS, looks_random
 from headwater.events.redaction._texts import REDACTED
 
 Span = tuple[int, int]
 
-_HINT: Final = re.compile(
-    rf"(?i)://|jdbc:oracle:|-----begin |hooks\.slack|{AWS}|dapi|dkea|dose|[?&](?:sig|x-)|{'|'.join(BEGINNINGS)}"
+_HINT: Final = lazy(
+    any_of("@", "-----BEGIN ", "hooks[.]slack", "sk-", AWS, DATABRICKS, *BEGINNINGS, r"\?(?i:sig|x-)", "&(?i:sig|x-)")
 )
-_TOKENS: Final = re.compile(
+_TOKENS: Final = lazy(
     rf"(?<![A-Za-z0-9])(?:{AWS}(?=[A-Z]{{0,15}}[2-7])[A-Z2-7]{{16}}(?![A-Za-z0-9])(?:[^\w\s]{{1,4}}[A-Za-z0-9/+=]{{30,128}})?"
     rf"|{DATABRICKS}(?:-\d)?|hooks\.slack\.com/(?:services|workflows)/[\w/]+|eyJ[A-Za-z0-9]{{10,}}(?:\.[\w-]*){{2,4}}"
     rf"|(?P<random>(?:{'|'.join(BEGINNINGS)}|sk-)[\w.-]{{20,}}))"
 )
-_SIGNATURE: Final = re.compile(
-    r"(?i)[?&](?:sig|x-(?:amz|goog)-(?:signature|security-token|credential))=([\w%+/=.-]{30,})"
-)
-_PEM: Final = re.compile(r"-----BEGIN (?:(?!-----END )[\s\S])*(?:-----END [A-Z0-9 ]{1,40}-----)?")
-_ADDRESS: Final = re.compile(r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{0,15})://((?:(?!://)[^\s\"'<>`])*)")
+_SIGNATURE: Final = lazy(r"(?i)[?&](?:sig|x-(?:amz|goog)-(?:signature|security-token|credential))=([\w%+/=.-]{30,})")
+_PEM: Final = lazy(r"-----BEGIN (?:(?!-----END )[\s\S])*(?:-----END [A-Z0-9 ]{1,40}-----)?")
+_ADDRESS: Final = lazy(r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{0,15})://((?:(?!://)[^\s\"'<>`])*)")
 _NAMES_USER: Final = frozenset(
     ["abfs", "abfss", "wasb", "wasbs", "adl", "oci", "sftp", "ssh", "scp", "ftp", "ftps", "smb", "hdfs", "webhdfs"]
 )
 """Of these the word before the `@` says what is meant: a container, a bucket, whose files."""
-_ORACLE: Final = re.compile(r"(?i:jdbc:oracle):\w{1,16}:((?:\"[^\"\n]*\"|[^\s'\"<>`])*)")
-_PROPERTIES: Final = re.compile(r"[;(](?=[\w.]{1,64}=)")
-_PORT: Final = re.compile(r"\d{1,5}\Z")
+_ORACLE: Final = lazy(r"(?i:jdbc:oracle):\w{1,16}:((?:\"[^\"\n]*\"|[^\s'\"<>`])*)")
+_PROPERTIES: Final = lazy(r"[;(](?=[\w.]{1,64}=)")
+_PORT: Final = lazy(r"\d{1,5}\Z")
 
 
 def without_credentials(text: str) -> str:

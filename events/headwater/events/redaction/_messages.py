@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from headwater.events.redaction._patterns import lazy
 from headwater.events.redaction._texts import FRAME, without_secrets
 
 _KEPT: Final = 3_000
@@ -17,21 +18,21 @@ _KEPT: Final = 3_000
 _READ: Final = _KEPT + 1_000
 _FRAME: Final = r"\n[ \t]*(?:at [\w.$/]+\(|Caused by: |Driver stacktrace)"
 _STOP: Final = rf"(?={_FRAME}|\Z)"
-_STATE: Final = re.compile(r" SQLSTATE: \w{5}\s*\Z")
-_STATEMENT: Final = re.compile(rf"(?s)(== [A-Z][^\n=]{{0,200}} ==)[ \t]*\n.*?{_STOP}")
-_PLAN: Final = re.compile(rf"(?s);\n['!]{{0,2}}[A-Z]\w*[ \n(].*?{_STOP}|\n[^\n]*\n[ :|]*[+:]- .*?{_STOP}")
-_TRACEBACK: Final = re.compile(
+_STATE: Final = lazy(r" SQLSTATE: \w{5}\s*\Z")
+_STATEMENT: Final = lazy(rf"(?s)(== [A-Z][^\n=]{{0,200}} ==)[ \t]*\n.*?{_STOP}")
+_PLAN: Final = lazy(rf"(?s);\n['!]{{0,2}}[A-Z]\w*[ \n(].*?{_STOP}|\n[^\n]*\n[ :|]*[+:]- .*?{_STOP}")
+_TRACEBACK: Final = lazy(
     r"(?s)(Traceback \(most recent call last\):\n)((?:[ \t][^\n]*\n)*)([\w.]*)"
     rf"(?::(?:(?!{_FRAME}|\n\n(?:During|The above) |\nTraceback \().)*)?"
 )
-_SOURCE_LINE: Final = re.compile(r"(?m)^[ \t]+(?![ \t]|File )[^\n]*\n")
-_RAISED: Final = re.compile(  # what somebody wrote into raise_error() is a literal of the statement
+_SOURCE_LINE: Final = lazy(r"(?m)^[ \t]+(?![ \t]|File )[^\n]*\n")
+_RAISED: Final = lazy(  # what somebody wrote into raise_error() is a literal of the statement
     rf"(?s)(\[USER_RAISED_EXCEPTION\] |java\.lang\.RuntimeException: (?!\[[A-Z_.]+\])).*?(?= SQLSTATE: |{_FRAME}|\Z)"
 )
 _RAISES_ANYTHING: Final = frozenset(["java.lang.RuntimeException"])
-_OF_SPARK: Final = re.compile(r"\s*\[[A-Z][A-Z0-9]*(?:[_.][A-Z0-9]+)+\]\s?")
-_CONDITION: Final = re.compile(r"\s*\[[A-Z][A-Z0-9_.]*\]")
-_BARE_VALUE: Final = re.compile(  # values that stand there without quotes
+_OF_SPARK: Final = lazy(r"\s*\[[A-Z][A-Z0-9]*(?:[_.][A-Z0-9]+)+\]\s?")
+_CONDITION: Final = lazy(r"\s*\[[A-Z][A-Z0-9_.]*\]")
+_BARE_VALUE: Final = lazy(  # values that stand there without quotes
     r"(?si)(duplicate map key |record parsing: |malformed csv record: |violated by row with values:)"
     rf"(?:(?! was found|\. Parse Mode: |\. Please| SQLSTATE: |{_FRAME}).)+"
 )
@@ -77,12 +78,12 @@ _VALUE: Final = rf"""
     | {_OPENS}"(?:[^\n]*[^\n\s(\[{{,:=<>])?"+(?=[\s)\]}},.:;]|\Z) | {_OPENS}"(?s:.*)
     | \[(?:[^\n]*\]|[^\n]*) | (?:{_BEFORE_ROW})(?:\((?:[^\n()]|\([^\n()]*\))*\)|\([^\n]*)
 """
-_TOKEN: Final = re.compile(rf"(?P<fixed>(?:{_FIXED})+)|(?P<value>{_VALUE})", re.VERBOSE)
-_NAMES_ONLY: Final = re.compile(
+_TOKEN: Final = lazy(rf"(?x)(?P<fixed>(?:{_FIXED})+)|(?P<value>{_VALUE})")
+_NAMES_ONLY: Final = lazy(
     rf"""(?:`(?:[^`]|``)*`|"[^"\n]*"|'\?'|\?|[\s,.;:()\[\]<>=-]|(?:[a-z0-9]{{1,16}}:)?/[^\s'"]*
     |: (?:extra input|mismatched input|missing) '(?:{_SIGN})')*""".replace("\n    ", "")
 )
-_SYNTAX_WORD: Final = re.compile(rf"'(?:{_SIGN})'")
+_SYNTAX_WORD: Final = lazy(rf"'(?:{_SIGN})'")
 
 
 def mask_message(text: str, kind: str = "") -> str:

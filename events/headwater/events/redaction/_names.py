@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Final
 
 from headwater.events.redaction._folding import fold
-
-
-def word_set(words: str) -> frozenset[str]:
-    """The words of a list that stands in the source as a text."""
-    return frozenset(words.split())
-
+from headwater.events.redaction._patterns import any_of, lazy, word_set
 
 STRONG: Final = word_set("""
-    assword pa_ss_word passwd passw0rd p4ss pa55 passwort passwrd passwrod passw pasword p@ssw pa$$w pass_phrase
+    assword pa_ss_word passwd p4ss pa55 passwort passw pasword p@ssw pa$$w pass_phrase
     pass_code pass_key pass_number pswd pwd key_pass store_pass passord kenn_wort kennziffer zugangscode losungswort
-    kodeord contrasena clave_secreta clave_es mot_de_passe senha haslo wachtwoord losenord adgangskode salasana jelszo
+    kodeord contrasena clave_es mot_de_passe senha haslo wachtwoord losenord adgangskode salasana jelszo
     salaisuus titkos parola parool heslo sifre lozinka geslo zaporka geheim schlussel sleutel jeton segret segred
-    secreto chiave_privata chave_de_acesso llave_privada hemlig hemmelig tajn klucz klic anahtar kata_sandi rahasia
+    chiave_privata chave_de_acesso llave_privada hemlig hemmelig tajn klucz klic anahtar kata_sandi rahasia
     mat_khau ma_bi_mat cle_d'api парол секрет ключ токен гасло κωδικ κλειδ συνθημ 密码 密碼 口令 密钥 密鑰 令牌 私钥
     秘密 合言葉 パスワード 暗証番号 トークン 비밀 비번 암호 토큰 รหัสผ่าน كلمة_المرور كلمة_السر رمز_المرور
     رمز_عبور گذرواژه סיסמ पासवर्ड கடவுச்சொல்
@@ -47,13 +41,13 @@ _LONGEST: Final = 256
 """Only the end of a longer name is looked at: no option is called so."""
 _SEPARATORS: Final = frozenset("-_.")
 _DROPPED: Final = str.maketrans("", "", "-_.")
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORD: Final = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def names_secret(name: str) -> bool:
     """Whether the value of an option of this name is a secret."""
     folded = fold(name[-_LONGEST:])
-    if folded is None or _strong().search(folded.text.lower().translate(_DROPPED)):
+    if folded is None or _STRONG.search(folded.text.lower().translate(_DROPPED)):
         return True
     words = map(str.lower, _WORD.findall(folded.text))
     return any(word in _WEAK_IN_OPTIONS or word.endswith(("pass", "pw", "auth")) for word in words)
@@ -67,35 +61,16 @@ def squash(name: str) -> str:
 
 def strong_names(seen: str) -> Iterator[tuple[int, int]]:
     """Where surely secrets' names stand in a folded text in lower case."""
-    names = list(_strong().finditer(seen.translate(_DROPPED)))
+    names = list(_STRONG.finditer(seen.translate(_DROPPED)))
     places = [at for at, char in enumerate(seen) if char not in _SEPARATORS] if names else []
     return ((places[found.start()], places[found.end() - 1] + 1) for found in names)
 
 
-def any_of(*alternatives: str, rest: str = "(?:{})") -> str:
-    """A pattern in which alternatives stand by their first character: Python passes over all other ones quickly.
-
-    Each begins with a character as it is, not with a class or group. In a text several may stand, two spaces or a line
-    end apart. `rest` is how what follows the first character stands in the pattern.
-    """
-    branches: dict[str, list[str]] = {}
-    for alternative in (each for text in alternatives for each in re.split(r"\n\s*|\s{2,}", text.strip())):
-        length = 2 if alternative[0] == "\\" else 1
-        branches.setdefault(alternative[:length], []).append(alternative[length:])
-    return "|".join(first + rest.format("|".join(rests)) for first, rests in branches.items())
-
-
-@cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern, compiled where it is first asked for: together they cost as much as many an import."""
-    return re.compile(pattern)
+def _strong_names() -> str:
+    names = (folded.text for name in sorted(STRONG, key=len, reverse=True) if (folded := fold(name)))
+    apart = (re.escape(name).replace("_", r"\s{0,12}") for name in names)
+    return rf"(?:{any_of(_LETTERS, *apart)})(?:s\b)?"
 
 
 _LETTERS: Final = r"p\sa\ss\ss\sw\so\sr\sd"
-
-
-@cache
-def _strong() -> re.Pattern[str]:
-    names = (folded.text for name in sorted(STRONG, key=len, reverse=True) if (folded := fold(name)))
-    apart = (re.escape(name).replace("_", r"\s{0,12}") for name in names)
-    return re.compile(rf"(?:{any_of(_LETTERS, *apart)})(?:s\b)?")
+_STRONG: Final = lazy(_strong_names)

@@ -8,15 +8,16 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from headwater.events.redaction._names import squash, word_set
+from headwater.events.redaction._names import squash
+from headwater.events.redaction._patterns import lazy, word_set
 from headwater.events.redaction._texts import REDACTED, has_secret
 
 _LONGEST_PLAIN: Final = 100
-_RUN: Final = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
-_HEX_RUN: Final = re.compile(r"(?=[0-9]*[a-z])(?=[a-z]*[0-9])[a-z0-9]{32,}")
-_MARK: Final = re.compile(re.escape(REDACTED) + r"(?: [0-9a-f]{4}\.[0-9a-f]{8})?")
+_RUN: Final = lazy(r"[A-Za-z0-9+/_=-]{20,}")
+_HEX_RUN: Final = lazy(r"(?=[0-9]*[a-z])(?=[a-z]*[0-9])[a-z0-9]{32,}")
+_MARK: Final = lazy(re.escape(REDACTED) + r"(?: [0-9a-f]{4}\.[0-9a-f]{8})?")
 _SWITCHES: Final = frozenset(["", "true", "false"])
-_ASSIGNS: Final = re.compile(r"[='\"<]")
+_ASSIGNS: Final = lazy(r"[='\"<]")
 
 HARMLESS: Final = frozenset(
     map(

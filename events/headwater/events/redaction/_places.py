@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from heapq import merge
 from typing import Final
 
 from headwater.events.redaction._folding import Folded
-from headwater.events.redaction._names import WEAK, any_of, compiled, strong_names, word_set
+from headwater.events.redaction._names import WEAK, strong_names
+from headwater.events.redaction._patterns import any_of, lazy, word_set
 
 Place = tuple[int, int]
 """Where a secret is named or recognised, and until where the text may be shown."""
-_NAME: Final = r"[\w.-]{1,256}"
+_NAME: Final = lazy(r"[\w.-]{1,256}")
 
 # These are for folded texts in lower case.
 
@@ -21,8 +21,9 @@ _FILE_SAID: Final = (
     "no|not|is|isn't|has|names|can|can't|cannot|could|couldn't|failed|permission|access|there|doesn't|does|was|and|for"
 )
 # Words that hold a secret's name and are none. The last is of a file, and says what is the matter with it.
-_HARMLESS: Final = any_of(
-    r"""
+_HARMLESS: Final = lazy(
+    any_of(
+        r"""
     tokeni[sz]  token recognition error  delegation token\b  jsontoken  start_(?:object|array) token
     end_(?:object|array) token  extra input '[a-z_<>]{1,32}'  mismatched input '[a-z_<>]{1,32}'  missing '[a-z_]{1,32}'
     at or near '[a-z_]{1,32}'  unexpected token '[^\w\s]{1,3}'  unexpected_token\]  wrong_num_token\]  aes_key_length\]
@@ -32,9 +33,10 @@ _HARMLESS: Final = any_of(
     producer\.sasl\.username and producer\.sasl\.password(?![\w.-]|\s*[:='"])
     abfss?://[\w.-]+@  wasbs?://[\w.-]+@  adl://[\w.-]+@  oci://[\w.-]+@
     """,
-    *(name + r"[-_.](?:file|callable|variable)\b(?!\s*[=:]?\s*['\"])" for name in ("token", "secret")),
-    r"/secrets?(?=/[\w.-]|\.(?:conf|properties|json|ya?ml|toml|xml|ini|env|txt|jks|p12)\b)"
-    rf"(?=[\w./+-]{{0,200}}[\"')\]]{{0,2}}(?:[:,;]? (?:{_FILE_SAID})\b|[.]?\s{{0,8}}\Z))",
+        *(name + r"[-_.](?:file|callable|variable)\b(?!\s*[=:]?\s*['\"])" for name in ("token", "secret")),
+        r"/secrets?(?=/[\w.-]|\.(?:conf|properties|json|ya?ml|toml|xml|ini|env|txt|jks|p12)\b)"
+        rf"(?=[\w./+-]{{0,200}}[\"')\]]{{0,2}}(?:[:,;]? (?:{_FILE_SAID})\b|[.]?\s{{0,8}}\Z))",
+    )
 )
 _HARMLESS_HINTS: Final = ("token", "password", "sasl", "://", "length]", "0x", "/secret", "secret.", "webhook-")
 _VALUE_FOLLOWS: Final = (
@@ -54,25 +56,22 @@ _COMMANDS: Final = word_set(r"""
 """)
 """Those that take a password, or a user with one, by a short flag."""
 _NO_PART: Final = r"(?<![\w.-].)(?:{})"
-_FLAG: Final = r"(?<=[\s\"',])-(?:[a-z]{0,3}?[pauwkxbe]|o\s+user=)"
-_FLAG_OF_COMMAND: Final = (
+_SHORT_FLAG: Final = r"(?<=[\s\"',])-(?:[a-z]{0,3}?[pauwkxbe]|o\s+user=)"
+_FLAG: Final = lazy(_SHORT_FLAG)
+_FLAG_OF_COMMAND: Final = lazy(
     rf"(?:{any_of(*sorted(_COMMANDS), rest=_NO_PART)})(?:\.exe)?(?=[\s\"',])"
-    rf"(?:[^\n]*?(?:\n[ \t][^\n]*?)*?({_FLAG})|[^\n]*(?:\n[ \t][^\n]*)*)"
+    rf"(?:[^\n]*?(?:\n[ \t][^\n]*?)*?({_SHORT_FLAG})|[^\n]*(?:\n[ \t][^\n]*)*)"
 )
-
-
-@cache
-def _named() -> re.Pattern[str]:
-    return re.compile(
-        any_of(
-            *(word + _VALUE_FOLLOWS for word in sorted(WEAK)),
-            *(rf"{sign}(?:key|code|sign|session|hmac|hash)=" for sign in (r"\?", "&", ";", "#")),
-            *(
-                rf"{command}\b(?:[^\n]{{0,32}}?[\s\"=])?[\w.]{{1,64}}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
-                for command in ("sqlplus", "sqlldr", "imp", "exp", "impdp", "expdp", "tnsping", "rman", "conn(?:ect)?")
-            ),
-            rf"auth\s(?!{_OF_LOGINS})[\w.@/+-]{{1,64}}\s{{1,4}}\S",
-            r"""
+_NAMED: Final = lazy(
+    any_of(
+        *(word + _VALUE_FOLLOWS for word in sorted(WEAK)),
+        *(rf"{sign}(?:key|code|sign|session|hmac|hash)=" for sign in (r"\?", "&", ";", "#")),
+        *(
+            rf"{command}\b(?:[^\n]{{0,32}}?[\s\"=])?[\w.]{{1,64}}/[^\s/\"'<]+(?=[\s\"'<]|\Z)"
+            for command in ("sqlplus", "sqlldr", "imp", "exp", "impdp", "expdp", "tnsping", "rman", "conn(?:ect)?")
+        ),
+        rf"auth\s(?!{_OF_LOGINS})[\w.@/+-]{{1,64}}\s{{1,4}}\S",
+        r"""
     pass(?![a-z])(?:(?<=[a-z_.-]....)(?<!bypass|ompass|urpass|espass)(?<!by-pass)|(?=:\S))  pw\s\S  psk\s+\w  creds? \w
     keytab (?:for|of) [^\s:=]{1,64}\s{0,4}[:=]  sess(?:ion)?[-_. ]?id\s?[=:]  refresh=  pem\s?=
     code=[^\s&]{1,64}&state=  auth[a-z]{0,20}\(["']  auth_?bytes=  login\(["']  !connect \S{1,256} \S{1,64} \S
@@ -92,21 +91,21 @@ def _named() -> re.Pattern[str]:
     -(?<=[\s"',]-)-(?:[a-z-]{0,16}(?:user|auth|creds|cert)[ =][^\s:]{1,64}:|auth[ =])
     /(?<=\s/)(?:r?p|u(?:ser)?|pass)[:\s]  user=\w{1,64}%  user \S{1,64} (?:using|pass) \s?\S
     """,
-            rest="(?={})",  # what is behind is only looked at: another place may begin there
-        )
+        rest="(?={})",  # what is behind is only looked at: another place may begin there
     )
-
-
-_LINE_WITH_AT: Final = r"(?m)^[^\n@]*@[^\n]*"
-_USER_INFO: Final = r"(?<![^ \t\r\n@])(?=[^ \t\r\n@]*[:/\\%])[^ \t\r\n@]+@(?=[^\s@])"
+)
+_LINE_WITH_AT: Final = lazy(r"(?m)^[^\n@]*@[^\n]*")
+_USER_INFO: Final = lazy(r"(?<![^ \t\r\n@])(?=[^ \t\r\n@]*[:/\\%])[^ \t\r\n@]+@(?=[^\s@])")
 
 # These are for folded texts with their capitals.
 
-_LOGINS: Final = any_of(
-    r"""
+_LOGINS: Final = lazy(
+    any_of(
+        r"""
     AUTH (?=\S)  LOGIN (?=\S)  IDENTIFY (?=\S)  AUTHENTICATE (?=\S)  PASS (?=\S)  CONN (?=\S)  EAP (?=\S)  ACL SETUSER
     ENC\((?=\S)  SASL PLAIN (?![a-z]{4})  _KEY(?=["' ]{0,2}[:=])
     """
+    )
 )
 BEGINNINGS: Final = sorted(
     word_set(r"""
@@ -119,17 +118,19 @@ BEGINNINGS: Final = sorted(
 """How the tokens of services begin."""
 AWS: Final = "A(?:KIA|SIA|BIA|CCA)"
 DATABRICKS: Final = r"d(?:api|kea|ose)[0-9a-f]{32}"
-_TOKENS: Final = any_of(
-    *(rf"{beginning}(?=[\w-]{{8}})" for beginning in BEGINNINGS),
-    rf"{AWS}(?=[A-Z0-9]{{12}})",
-    DATABRICKS,
-    r"""
+_TOKENS: Final = lazy(
+    any_of(
+        *(rf"{beginning}(?=[\w-]{{8}})" for beginning in BEGINNINGS),
+        rf"{AWS}(?=[A-Z0-9]{{12}})",
+        DATABRICKS,
+        r"""
     key-(?=[0-9a-f]{32})  sk-(?=[A-Za-z0-9]{16})  hooks\.slack\.com/  logic\.azure\.com  bot(?=\d{8,10}:)  FlyV1 (?=\S)
     -----BEGIN (?=\S)  ---- BEGIN (?=\S)  PuTTY-User-Key  Private-Lines
     """,
+    )
 )
-_RUN: Final = r"[A-Za-z0-9+/_-]{20,}"
-_CHUNK: Final = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
+_RUN: Final = lazy(r"[A-Za-z0-9+/_-]{20,}")
+_CHUNK: Final = lazy(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SHORTEST_WORDS: Final = 3
 _OF_KAFKA: Final = ("cluster ", "cluster, ", "cluster (", "cluster.id names ")
 """What stands before the id of a cluster, which is as random as a token and no secret."""
@@ -141,20 +142,20 @@ def places(folded: Folded, custom: re.Pattern[str] | None) -> Iterator[Place]:
     text, origins = folded
     seen = text.lower()
     if any(hint in seen for hint in _HARMLESS_HINTS):
-        seen = compiled(_HARMLESS).sub(lambda found: "~" * len(found.group()), seen)
+        seen = _HARMLESS.sub(lambda found: "~" * len(found.group()), seen)
     starts: list[Iterator[int]] = [
         _tokens(text),
         _random_runs(text),
-        _starts(compiled(_LOGINS), text),
-        _starts(_named(), seen),
+        _starts(_LOGINS, text),
+        _starts(_NAMED, seen),
     ]
-    if compiled(_FLAG).search(seen):
-        starts.append(found.start(1) for found in compiled(_FLAG_OF_COMMAND).finditer(seen) if found[1])
+    if _FLAG.search(seen):
+        starts.append(found.start(1) for found in _FLAG_OF_COMMAND.finditer(seen) if found[1])
     if "@" in seen:
-        starts += [_addresses(seen), _starts(compiled(_USER_INFO), seen)]
+        starts += [_addresses(seen), _starts(_USER_INFO, seen)]
     ways: list[Iterable[Place]] = [strong_names(seen), *(((at, at) for at in each) for each in starts)]
     if custom is not None:
-        ways.append(found.span() for found in compiled(_NAME).finditer(text) if custom.search(found.group()))
+        ways.append(found.span() for found in _NAME.finditer(text) if custom.search(found.group()))
     return ((origins[start], origins[end - 1] + 1 if end > start else origins[start]) for start, end in merge(*ways))
 
 
@@ -163,19 +164,19 @@ def _starts(pattern: re.Pattern[str], text: str) -> Iterator[int]:
 
 
 def _tokens(text: str) -> Iterator[int]:
-    return (start for start in _starts(compiled(_TOKENS), text) if not text[start - 1 : start].isalnum())
+    return (start for start in _starts(_TOKENS, text) if not text[start - 1 : start].isalnum())
 
 
 def _addresses(seen: str) -> Iterator[int]:
     """Those that an `@` follows somewhere in their line, since passwords may hold anything."""
-    for line in compiled(_LINE_WITH_AT).finditer(seen):
+    for line in _LINE_WITH_AT.finditer(seen):
         start = seen.find("//", line.start(), seen.rfind("@", line.start(), line.end()))
         if start >= 0:
             yield start
 
 
 def _random_runs(text: str) -> Iterator[int]:
-    for found in compiled(_RUN).finditer(text):
+    for found in _RUN.finditer(text):
         run, start = found.group(), found.start()
         is_of_kafka = len(run) == _OF_CLUSTER and text.endswith(_OF_KAFKA, max(0, start - _OF_CLUSTER), start)
         if looks_random(run) and not is_of_kafka:
@@ -187,5 +188,5 @@ def looks_random(run: str) -> bool:
     return (
         not (run.isupper() or run.islower())
         and any(map(str.isdigit, run))
-        and len(run) < _SHORTEST_WORDS * len(compiled(_CHUNK).findall(run))
+        and len(run) < _SHORTEST_WORDS * len(_CHUNK.findall(run))
     )

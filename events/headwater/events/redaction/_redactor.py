@@ -19,7 +19,7 @@ from headwater.errors import ConfigurationError
 from headwater.events.base import StringMap
 from headwater.events.marks import Identity, OptionName, TypeText, marked
 from headwater.events.redaction._identities import without_credentials
-from headwater.events.redaction._names import names_secret, word_set
+from headwater.events.redaction._names import names_secret
 from headwater.events.redaction._options import (
     hidden_value,
     is_assignment_of_secret,
@@ -27,24 +27,27 @@ from headwater.events.redaction._options import (
     is_plain,
     squash_names,
 )
+from headwater.events.redaction._patterns import lazy, word_set
 from headwater.events.redaction._texts import READ, REDACTED, without_secrets
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 AnyValue = TypeVar("AnyValue")
 
 _SPARK_DEFAULT: Final = "(?i)secret|password|token|access[.]?key"
-_SHORT_NAME: Final = re.compile(r"[\w./#-]{0,15}\Z", re.ASCII)
-_OPTION_NAME: Final = re.compile(r"[^\s=:'\"`<>@/?&;,|(){}\[\]%\\]{1,256}\Z")
+_SHORT_NAME: Final = lazy(r"(?a)[\w./#-]{0,15}\Z")
+_OPTION_NAME: Final = lazy(r"[^\s=:'\"`<>@/?&;,|(){}\[\]%\\]{1,256}\Z")
 _LONGEST_NAME: Final = 256
-_NESTED_SET: Final = re.compile(r"(?:[^\\\[]|\\.|\[\^?\]?(?:[^\\\]\[]|\\.)*\])*\[\^?\]?(?:[^\\\]\[]|\\.)*\[", re.DOTALL)
+_NESTED_SET: Final = lazy(r"(?s)(?:[^\\\[]|\\.|\[\^?\]?(?:[^\\\]\[]|\\.)*\])*\[\^?\]?(?:[^\\\]\[]|\\.)*\[")
 _LEAVES: Final = frozenset([type(None), bool, int, float, bytes, datetime, UUID])
 _NAMES_OF_OPTIONS: Final = ("key", "name", "property", "option")
 _VALUES_OF_OPTIONS: Final = frozenset(["value", "old_value", "new_value", "previous_value", "old", "new"])
-_SIMPLE_TYPE: Final = re.compile(r'"?[a-z_]+(?:\(\d+(?:,\s?-?\d+)?\))?"?')
+_SIMPLE_TYPE: Final = lazy(r'"?[a-z_]+(?:\(\d+(?:,\s?-?\d+)?\))?"?')
 _KEYS_OF_TYPES: Final = word_set("""
-    type fields name nullable metadata elementType containsNull keyType valueType valueContainsNull class
+    type fields name nullable elementType containsNull keyType valueType valueContainsNull class
     pyClass sqlType serializedClass
 """)
+_COMMENT: Final = "comment"
+"""This option is a free text."""
 _SHORT: Final = 256
 _REMEMBERED: Final = 4096
 
@@ -64,29 +67,39 @@ class Redactor:
         self._custom = None if pattern in {None, _SPARK_DEFAULT} else self._pattern
         self._keep = squash_names(keep)
         self._hash_key = hash_key
-        self._clean: set[str] = set()  # short texts without a secret: most texts come again and again
-        self._clean_identities: set[str] = set()
+        self._clean: set[str] = set()  # never one with a secret: a cache must not be the place where secrets live on
 
     def text(self, text: str) -> str:
-        """The free text without what may be secret."""
-        if text in self._clean:
+        """The free text without what may be secret. Short texts without one are remembered, as most come again."""
+        if text in self._clean or (self._custom is None and _SHORT_NAME.match(text) and not names_secret(text)):
             return text
-        is_plain_name = self._custom is None and _SHORT_NAME.match(text) and not names_secret(text)
-        return _remembered(self._clean, text, text if is_plain_name else without_secrets(text, self._custom))
+        redacted = without_secrets(text, self._custom)
+        if redacted != text:
+            return redacted
+        if len(text) <= _SHORT:
+            if len(self._clean) >= _REMEMBERED:
+                self._clean.clear()
+            self._clean.add(text)
+        return text
 
     def identity(self, text: str) -> str:
         """A name, a path or an id without its credentials: passwords in URLs, and tokens known by their shape.
 
         Nothing else goes, whatever words are in it, so that two names stay two.
         """
-        if text in self._clean_identities:
-            return text
-        return _remembered(self._clean_identities, text, without_credentials(text))
+        return without_credentials(text)
 
     def value(self, key: str, value: str) -> str:
         """The value of an option, if its name is a harmless one or the value is plain; else the mark."""
-        if not self._matches(key) and self._is_shown(key, value):
-            return value
+        if not self._matches(key):
+            if key == _COMMENT:
+                return self.text(value)
+            if is_harmless(key, self._keep):
+                is_shown = self.identity(value) == value and not is_assignment_of_secret(value)
+            else:
+                is_shown = not names_secret(key) and is_plain(value)
+            if is_shown:
+                return value
         return hidden_value(key, value, self._hash_key)
 
     def is_secret(self, key: str) -> bool:
@@ -130,15 +143,14 @@ class Redactor:
             return text
         try:
             content = json.loads(text)
-            redacted = self._type(content)
+            redacted = self._walk(content, self.identity, self._entry_of_type)
         except (ValueError, RecursionError):  # no type
             return self.text(text)
-        return text if redacted == content else json.dumps(redacted, separators=(",", ":"), ensure_ascii=False)
+        return text if redacted is content else json.dumps(redacted, separators=(",", ":"), ensure_ascii=False)
 
     def forget(self) -> None:
         """Drop what is remembered of clean texts; nothing else changes."""
         self._clean.clear()
-        self._clean_identities.clear()
 
     def key(self, key: str) -> str:
         """The name of an option. What looks like one is one, whatever words are in it."""
@@ -170,26 +182,10 @@ class Redactor:
             return self.key(key), self.value(key, value)
         return self.key(key), _hide_all(value) if self.is_secret(key) else self.redact(value)
 
-    def _type(self, content: Any) -> Any:
-        if isinstance(content, list):
-            return [self._type(each) for each in content]
-        if not isinstance(content, dict):
-            return self.redact_identity(content)
-        if not _KEYS_OF_TYPES.issuperset(content):
-            raise ValueError("no type of Spark's has such keys")
-        return {key: self._metadata(each) if key == "metadata" else self._type(each) for key, each in content.items()}
-
-    def _metadata(self, content: Any) -> Any:
-        """A comment is a free text, all else options."""
-        redacted = self.redact(content)
-        if not isinstance(content, dict) or "comment" not in content:
-            return redacted
-        return {**redacted, "comment": self.redact(content["comment"])}
-
-    def _is_shown(self, key: str, value: str) -> bool:
-        if is_harmless(key, self._keep):
-            return self.identity(value) == value and not is_assignment_of_secret(value)
-        return not names_secret(key) and is_plain(value)
+    def _entry_of_type(self, key: Any, value: Any) -> tuple[Any, Any]:
+        if key not in _KEYS_OF_TYPES:  # metadata has options and comments
+            return self._entry(key, value)
+        return key, self._walk(value, self.identity, self._entry_of_type)
 
     def _matches(self, key: str) -> bool:
         return self._pattern is not None and self._pattern.search(key[-_LONGEST_NAME:]) is not None
@@ -209,16 +205,6 @@ def _fields(model: type[BaseModel]) -> tuple[list[tuple[str, Callable[[Redactor,
     ):
         ways |= dict.fromkeys(marked(model, mark), way)
     return list(ways.items()), option
-
-
-def _remembered(clean: set[str], text: str, redacted: str) -> str:
-    """Only texts in which nothing was found are kept: a cache must not become the place where secrets live on."""
-    if redacted == text and len(text) <= _SHORT:
-        if len(clean) >= _REMEMBERED:
-            clean.clear()
-        clean.add(text)
-        return text
-    return redacted
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Final
 
-from headwater.events.redaction._names import word_set
+from headwater.events.redaction._patterns import lazy, word_set
 
 MARK: Final = "?"
 _SINGLE: Final = r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|\\?\Z)"
@@ -15,8 +14,8 @@ _RAW: Final = r"[rRxX](?<!\w.)(?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z))"  # raw texts
 _BACKTICKED: Final = r"`[^`]*(?:``[^`]*)*`"
 _QUOTED: Final = f"{_SINGLE}|{_DOUBLE}|{_RAW}|{_BACKTICKED}"
 """Texts and names in all of Spark's quotes; a text that isn't closed goes to the end."""
-_COMMENT: Final = re.compile(rf"(?:{_QUOTED})|(?P<line>--(?:\\\n|[^\n])*)|(?P<block>/\*)", re.DOTALL)
-_COMMENT_EDGE: Final = re.compile(r"/\*|\*/")
+_COMMENT: Final = lazy(rf"(?s)(?:{_QUOTED})|(?P<line>--(?:\\\n|[^\n])*)|(?P<block>/\*)")
+_COMMENT_EDGE: Final = lazy(r"/\*|\*/")
 
 _SUFFIX: Final = r"(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?!\w)"
 _FURTHER: Final = rf"(?:\.\d+{_SUFFIX})*"  # 1.2.3 and the like are one value
@@ -27,8 +26,8 @@ _SIZED: Final = (
     "(?i:BINARY|CHAR|CHARACTER|DEC|DECIMAL|FLOAT|NUMERIC|STRING|TIME|TIMESTAMP|VARCHAR)"
     r"\s*\(\s*\d+\s*(?:,\s*(?:-\s*)?\d+\s*)?\)"
 )
-_SIZE: Final = re.compile(r"(?:-\s*)?\d+")
-_BEFORE: Final = re.compile(r"(\w+|\S)\s*\Z")
+_SIZE: Final = lazy(r"(?:-\s*)?\d+")
+_BEFORE: Final = lazy(r"(\w+|\S)\s*\Z")
 _FAR: Final = 40
 _ENDS_OPERAND: Final = frozenset(")]'\"`?.")
 _BEFORE_EXPRESSION: Final = word_set("""
@@ -36,21 +35,18 @@ _BEFORE_EXPRESSION: Final = word_set("""
     INTERVAL IS LIKE LIMIT NOT OF OFFSET ON OR QUALIFY RANGE REGEXP RETURN RLIKE ROWS SELECT SET SOME THEN TO
     USING VALUES WHEN WHERE WITH
 """)
-_LIST: Final = re.compile(rf"(?P<name>{_BACKTICKED})|(?:\[|\b(?i:IN\s*\(|VALUES\b|INSET\b))[^()\[\]`]*", re.DOTALL)
-_ITEMS: Final = re.compile(r"((?:[,(\[]|\b(?i:VALUES|INSET)\b)\s*\?)(?:\s*,\s*\?)+(?!\s*[^\s\w,)\]])")
-_ROWS: Final = re.compile(
-    rf"{_BACKTICKED}|(?P<row>[(\[](?:[?,\s]|(?i:NULL|TRUE|FALSE)\b)*[)\]])(?:\s*,\s*(?P=row))+", re.DOTALL
-)
+_LIST: Final = lazy(rf"(?P<name>{_BACKTICKED})|(?:\[|\b(?i:IN\s*\(|VALUES\b|INSET\b))[^()\[\]`]*")
+_ITEMS: Final = lazy(r"((?:[,(\[]|\b(?i:VALUES|INSET)\b)\s*\?)(?:\s*,\s*\?)+(?!\s*[^\s\w,)\]])")
+_ROWS: Final = lazy(rf"{_BACKTICKED}|(?P<row>[(\[](?:[?,\s]|(?i:NULL|TRUE|FALSE)\b)*[)\]])(?:\s*,\s*(?P=row))+")
 
-_GAPS: Final = re.compile(rf"({_QUOTED})|[^\S ]\s*| \s+", re.DOTALL)
-_COUNTED: Final = re.compile(
-    rf"(?P<kept>{_QUOTED})"
+_GAPS: Final = lazy(rf"(?s)({_QUOTED})|[^\S ]\s*| \s+")
+_COUNTED: Final = lazy(
+    rf"(?s)(?P<kept>{_QUOTED})"
     rf"|(?: ?(?:#\d+L?(?!\w)|(?:, ?)?\[ ?(?i:PLAN_ID|ID) ?= ?(?:\?|#\d+L?(?!\w)|\d{_DIGITS}) ?\]))+"
     r"(?P<gap>(?=[-/*\w'\"`?]|\.\d))?"
     r"|(?P<lambda>(?<!\w)lambda \w+?)_\d+(?!\w)|(?P<at>@)(?:v\d+|[0-9a-f]{4,16})(?!\w)"
     r"|(?P<name>_gen_alias_|_common_expr_|_groupingexpression_|_joinkey_|_w|_we|_extract_|pythonUDF|snapshot_id_"
-    r"|at_timestamp_)\d+(?!\w)",
-    re.DOTALL,
+    r"|at_timestamp_)\d+(?!\w)"
 )
 
 
@@ -62,8 +58,7 @@ def mask_literals(text: str, *, double_quoted_names: bool = False) -> str:
     becomes `IN (?)`. Double quotes hold a text, as in Spark, unless `double_quoted_names`. Any text is taken; of one
     that isn't SQL rather too much is masked.
     """
-    pattern = _pattern(double_quoted_names=double_quoted_names)
-    return _without_repetition(pattern.sub(_without_data, _without_comments(text)))
+    return _without_repetition(_DATA[double_quoted_names].sub(_without_data, _without_comments(text)))
 
 
 def canonical_text(text: str) -> str:
@@ -74,7 +69,7 @@ def canonical_text(text: str) -> str:
     the addresses of objects (`Foo@1a2b3c4d`) go, and any white space is one space.
     """
     spaced = _GAPS.sub(lambda found: found[1] or " ", _without_comments(text))
-    masked = _pattern(double_quoted_names=False).sub(_without_data, _COUNTED.sub(_without_count, spaced))
+    masked = _DATA[False].sub(_without_data, _COUNTED.sub(_without_count, spaced))
     return _without_repetition(masked).strip()
 
 
@@ -104,8 +99,7 @@ def _end_of_comment(text: str, at: int) -> int:
     return len(text)
 
 
-@cache
-def _pattern(*, double_quoted_names: bool) -> re.Pattern[str]:
+def _data(*, double_quoted_names: bool) -> re.Pattern[str]:
     text, names, ends_name = f"{_SINGLE}|{_RAW}|{_DOUBLE}", _BACKTICKED, r"\w)\]`"
     if double_quoted_names:
         text, names, ends_name = f"{_SINGLE}|{_RAW}", f"{_BACKTICKED}|{_DOUBLE}", r"\w)\]`\""
@@ -114,11 +108,13 @@ def _pattern(*, double_quoted_names: bool) -> re.Pattern[str]:
     number = rf"\d(?<![\w.].){_DIGITS}|\.(?<![{ends_name}].){_FRACTION}"
     date = r"(?i:DATE|TIME|TIMESTAMP|TIMESTAMP_LTZ|TIMESTAMP_NTZ)(?!\w)"
     interval = rf"(?i:INTERVAL)(?!\w)(?:(?:{value})+|\s*(?:[+-]\s*)?(?:{text}))(?:\s*(?i:TO)(?!\w)\s*{_UNIT})?"
-    return re.compile(
-        rf"(?P<name>{names}|#\d+L?(?!\w|\.\d))|(?<!\w)(?P<type>{_SIZED})"
-        rf"|(?P<signs>(?:[+-]\s{{0,8}}){{0,16}})(?P<literal>{texts}|\?|{number}|(?<!\w)(?:{date}\s*{texts}|{interval}))",
-        re.DOTALL,
+    return lazy(
+        rf"(?s)(?P<name>{names}|#\d+L?(?!\w|\.\d))|(?<!\w)(?P<type>{_SIZED})"
+        rf"|(?P<signs>(?:[+-]\s{{0,8}}){{0,16}})(?P<literal>{texts}|\?|{number}|(?<!\w)(?:{date}\s*{texts}|{interval}))"
     )
+
+
+_DATA: Final = {switch: _data(double_quoted_names=switch) for switch in (False, True)}
 
 
 def _without_data(found: re.Match[str]) -> str:

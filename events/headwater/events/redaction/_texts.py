@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from headwater.events.redaction._folding import fold
+from headwater.events.redaction._patterns import lazy
 from headwater.events.redaction._places import Place, places
 
 REDACTED: Final = "*********(redacted)"
@@ -22,12 +23,12 @@ READ: Final = KEPT + 1_024
 """Characters that are read of a text, and that have to be given where somebody cuts it before."""
 _MOST_PARTS: Final = 25
 """Of those that are hidden; after so many the rest of the text goes."""
-FRAME: Final = re.compile(r"(?m)^[ \t]+at (?:[\w$]+[./])+[\w$<>]+\([\w$. ]{1,80}(?::\d{1,6})?\)[ \t]*$")
-_UNCERTAIN: Final = re.compile(r"[^A-Za-z\s,.:;()\[\]{}$_+>-]")
-_WORDS: Final = re.compile(r"\s*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.]?[ \t]+)*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.:]?\s*)?")
-_BLANK: Final = re.compile(r"\n[ \t\r\f\v]*\n")
+FRAME: Final = lazy(r"(?m)^[ \t]+at (?:[\w$]+[./])+[\w$<>]+\([\w$. ]{1,80}(?::\d{1,6})?\)[ \t]*$")
+_UNCERTAIN: Final = lazy(r"[^A-Za-z\s,.:;()\[\]{}$_+>-]")
+_WORDS: Final = lazy(r"\s*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.]?[ \t]+)*(?:[A-Za-z]+(?:[-'][A-Za-z]+)*[,.:]?\s*)?")
+_BLANK: Final = lazy(r"\n[ \t\r\f\v]*\n")
 _BINDS: Final = (":", " =", "->", "=>")
-_VISIBLE: Final = re.compile(r"\w")
+_VISIBLE: Final = lazy(r"\w")
 
 
 def has_secret(text: str) -> bool:
