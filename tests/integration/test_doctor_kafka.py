@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AclOperation, AdminClient
 
 from headwater.cli import doctor, main
 from headwater.cli.exits import Exit
@@ -26,9 +26,8 @@ from headwater.local import Service
 from headwater.local.java import java
 from headwater.local.kafka import kafka_libraries
 from headwater.publishers.kafka import network
-from tests.kit.kafka.secured import new_authority
+from tests.kit.kafka.secured import SecuredBroker, new_authority, secured_broker
 from tests.kit.ports import refusing_port
-from tests.kit.secured_broker import SecuredBroker, secured_broker
 from tests.kit.topics import APPEND_TIME, create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.sample(3)]
@@ -216,7 +215,7 @@ def test_more_replicas_in_sync_than_there_are(kafka: Service, topic: str, examin
 
 
 def test_a_wrong_password_is_reported_as_that_and_not_as_silence(secured: SecuredBroker, examine: Examine) -> None:
-    secured.add_user("loader", "right")
+    secured.set_password("loader", "right")
     code, findings = examine(secured.server.address, secured.client("loader", SECRET))
     assert (code, not_fine(findings)) == (Exit.FAILED, [("authentication", "error")])
     answer = of(findings, "authentication")
@@ -278,8 +277,8 @@ def test_rights_that_are_missing_are_reported_one_after_the_other_with_what_gran
     secured: SecuredBroker, examine: Examine
 ) -> None:
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"events-{uuid.uuid4().hex[:8]}"
-    secured.add_user(user, SECRET)
-    admin = secured.admin
+    secured.set_password(user, SECRET)
+    admin = secured.admin()
     new_topic(admin, topic)
     client = secured.client(user, SECRET)
 
@@ -289,31 +288,33 @@ def test_rights_that_are_missing_are_reported_one_after_the_other_with_what_gran
     findings = look()
     assert not_fine(findings) == [("topic", "error")], "it may not even see it"
     assert of(findings, "authentication")["message"] == f"SCRAM-SHA-512, as {user}"
-    secured.allow(user, topic, "Describe")
+    secured.allow(user, topic, AclOperation.DESCRIBE)
     findings = look()
     assert not_fine(findings) == [("settings", "warning"), ("writing", "error")]
     assert of(findings, "writing")["message"] == f"no right to write to the topic {topic}"
-    secured.allow(*_as_arguments(of(findings, "writing")["advice"]))
+    grant(secured, of(findings, "writing")["advice"])
     findings = look()
     assert not_fine(findings) == [("settings", "warning"), ("reading", "warning")]
     assert of(findings, "writing")["status"] == "ok"
     for step in ("settings", "reading"):
-        secured.allow(*_as_arguments(of(findings, step)["advice"]))
+        grant(secured, of(findings, step)["advice"])
     assert [each["message"] for each in look() if each["status"] != "ok"] == [
         "there is one replica: events are lost with the disk of one broker"
     ]
 
 
-def _as_arguments(command: str) -> tuple[str, ...]:
+def grant(secured: SecuredBroker, command: str) -> None:
+    """Do what the command of kafka-acls.sh says."""
     user, topic, operations = granted(command)
-    return user, topic, *operations
+    names = {each.name.replace("_", ""): each for each in AclOperation}
+    secured.allow(user, topic, *(names[each.upper()] for each in operations))
 
 
 @pytest.mark.long
 def test_a_topic_that_this_user_may_not_make(secured: SecuredBroker, examine: Examine) -> None:
     user, topic = f"user-{uuid.uuid4().hex[:8]}", f"events-{uuid.uuid4().hex[:8]}"
-    secured.add_user(user, SECRET)
-    secured.allow(user, topic, "Describe", "Write")
+    secured.set_password(user, SECRET)
+    secured.allow(user, topic, AclOperation.DESCRIBE, AclOperation.WRITE)
     code, findings = examine(secured.server.address, secured.client(user, SECRET), topic=topic)
     assert (code, not_fine(findings)) == (Exit.FAILED, [("topic", "error")])
     answer = of(findings, "topic")

@@ -7,6 +7,7 @@ import json
 import subprocess
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from confluent_kafka.admin import (
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
+    AdminClient,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -25,12 +27,14 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from headwater.local import KafkaServer
 from headwater.local.java import java
 from tests.kit.kafka.stage import PATIENCE, Stage, stage
 
 ADMIN: Final = "admin"
 PASSWORD: Final = "admin-secret"  # of a broker that lives for a test
 _STORE_PASSWORD = "store-secret"
+_USERS: Final = ("--add-scram", f"SCRAM-SHA-512=[name={ADMIN},password={PASSWORD}]")
 _SECONDS = 60
 _TOKEN_SECONDS = 300.0
 
@@ -88,12 +92,12 @@ def token_of(user: str) -> tuple[str, float]:
     return f"{token}.", now + _TOKEN_SECONDS
 
 
-@dataclass
-class SecuredStage:
-    """The broker, and its users."""
+class SecuredUsers(ABC):
+    """The users of a broker, and their rights."""
 
-    kafka: Stage
-    authority: Authority
+    @abstractmethod
+    def admin(self) -> AdminClient:
+        """Return a client of the administrator's; it has to outlive what is asked of it."""
 
     def new_user(self, password: str) -> str:
         """A user of its own for a test, without any rights."""
@@ -104,27 +108,52 @@ class SecuredStage:
     def set_password(self, user: str, password: str) -> None:
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
         change = UserScramCredentialUpsertion(user, info, password.encode())
-        admin = self.kafka.admin()
+        admin = self.admin()
         admin.alter_user_scram_credentials([change])[user].result(PATIENCE)
 
     def allow(self, user: str, topic: str, *operations: AclOperation) -> None:
         rights = [AclBinding(*_right(user, topic, each)) for each in operations]
-        admin = self.kafka.admin()
+        admin = self.admin()
         for asked in admin.create_acls(rights).values():
             asked.result(PATIENCE)
 
     def allow_group(self, user: str, group: str) -> None:
         groups, literal = ResourceType.GROUP, ResourcePatternType.LITERAL
         right = AclBinding(groups, group, literal, f"User:{user}", "*", AclOperation.READ, AclPermissionType.ALLOW)
-        admin = self.kafka.admin()
+        admin = self.admin()
         admin.create_acls([right])[right].result(PATIENCE)
 
     def forbid(self, user: str, topic: str, *operations: AclOperation) -> None:
         """Take these rights away again."""
         rights = [AclBindingFilter(*_right(user, topic, each)) for each in operations]
-        admin = self.kafka.admin()
+        admin = self.admin()
         for asked in admin.delete_acls(rights).values():
             assert asked.result(PATIENCE), "there was no such right"
+
+
+@dataclass
+class SecuredStage(SecuredUsers):
+    """A broker behind a proxy, for faults."""
+
+    kafka: Stage
+    authority: Authority
+
+    def admin(self) -> AdminClient:
+        return self.kafka.admin()
+
+
+@dataclass(frozen=True)
+class SecuredBroker(SecuredUsers):
+    """A broker for those who look at what somebody without rights is answered."""
+
+    server: KafkaServer
+    authority: Authority
+
+    def client(self, user: str, password: str) -> dict[str, str]:
+        return scram_client(self.authority, user, password)
+
+    def admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.server.address, **self.client(ADMIN, PASSWORD)})
 
 
 def _right(user: str, topic: str, operation: AclOperation) -> tuple[Any, ...]:
@@ -136,12 +165,18 @@ def _right(user: str, topic: str, operation: AclOperation) -> tuple[Any, ...]:
 def secured_stage(folder: Path) -> Generator[SecuredStage]:
     """It keeps its certificates there."""
     authority = new_authority(folder, "broker")
-    with stage(
-        properties=secured(authority),
-        client=scram_client(authority, ADMIN, PASSWORD),
-        format_arguments=["--add-scram", f"SCRAM-SHA-512=[name={ADMIN},password={PASSWORD}]"],
-    ) as kafka:
+    client = scram_client(authority, ADMIN, PASSWORD)
+    with stage(properties=secured(authority), client=client, format_arguments=_USERS) as kafka:
         yield SecuredStage(kafka, authority)
+
+
+@contextmanager
+def secured_broker(folder: Path, authority: Authority | None = None) -> Generator[SecuredBroker]:
+    """It keeps its certificates there, if it isn't given one."""
+    authority = authority or new_authority(folder, "broker")
+    client = {**scram_client(authority, ADMIN, PASSWORD), "ssl.endpoint.identification.algorithm": "none"}
+    with KafkaServer(properties=secured(authority), client=client, format_arguments=_USERS) as server:
+        yield SecuredBroker(server, authority)
 
 
 def secured(authority: Authority) -> Mapping[str, str]:
