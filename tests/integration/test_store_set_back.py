@@ -33,7 +33,7 @@ from tests.kit.writers.set_back import EVENTS, GROUP, append, law, plain, runnin
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.sample(2, keep=("test_a_coordinated_writer_reads_again_what_its_database_has_lost",)),
+    pytest.mark.sample(1, keep=("test_a_coordinated_writer_reads_again_what_its_database_has_lost",)),
 ]
 
 LIMITS = CoordinatorLimits(readers=2, buckets=2, interval=0.01)
@@ -128,6 +128,7 @@ def test_the_next_writer_begins_where_the_database_is(url: URL, log: LocalLog, s
     assert digest_in(store) == law(log)
 
 
+@pytest.mark.sample(1, keep=("postgres",))
 @pytest.mark.parametrize("url", DATABASES[1:], indirect=True)
 def test_a_coordinated_writer_reads_again_what_its_database_has_lost(
     url: URL, log: LocalLog, store: Store, often: None

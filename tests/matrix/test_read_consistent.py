@@ -52,7 +52,7 @@ def spark(tables: Tables) -> Generator[SparkSession, None, None]:
 
 
 @pytest.mark.smoke
-@pytest.mark.sample(1)
+@pytest.mark.sample(1, keep=("iceberg",))
 def test_a_session_reads_what_belongs_together(tables: Tables, spark: SparkSession) -> None:
     """Fails if nothing is pinned, pins go to the wrong table, or another session is touched."""
     assert tables.alone(tables.driver.spark) == [2]
