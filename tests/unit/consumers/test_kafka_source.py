@@ -150,7 +150,7 @@ def test_a_topic_id_is_written_as_by_kafkas_own_tools(
     other one ended."""
     found: Future[Any] = Future()
     found.set_result(SimpleNamespace(topic_id=Uuid(most, least)))
-    topic = TopicIdentity({"bootstrap.servers": NOWHERE}, "t")
+    topic = TopicIdentity({"bootstrap.servers": NOWHERE, "log_level": "0"}, "t")
     asked = SimpleNamespace(describe_topics=lambda *_, **__: {"t": found})
     monkeypatch.setattr(topic, "_admin", asked)
     assert topic.fetch_id() == shown
