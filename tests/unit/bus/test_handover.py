@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from headwater.errors import TransientError
-from headwater.events import Gap, Heartbeat
+from headwater.events import Gap, Heartbeat, JobStarted
 from headwater.events.envelope import Event, EventId
 from headwater.events.health import GapReason
+from headwater.events.jobs import JobType
 from headwater.listeners.bus import Bus
 from headwater.spi import EventRecord, RecordBatch, RefusedRecordError, SpoolPosition
 from headwater.testing.examples import DRAFTS
 from tests.kit.bus.scripts import PATIENCE, QUICK, Script, Taking, bus_of, emit_all, firsts, ids
 from tests.kit.bus.shelf import URI, FailingAt, Hanging, Shelf
+from tests.kit.faults.full_disk import FaultyDisk
 from tests.kit.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -238,6 +242,19 @@ def test_what_a_spool_lost_is_a_gap_of_who_takes_it_up(tmp_path: Path) -> None:
     lost = 600 - len(came)
     assert gap.missed == lost
     assert [each.event_id in came for each in emitted] == [False] * lost + [True] * len(came)
+
+
+def test_a_full_disk_keeps_nothing_from_being_handed_over(tmp_path: Path) -> None:
+    """The run is open, and its end finds no room in the spool: all else is handed over, since the disk goes."""
+    disk, shelf, mine = FaultyDisk(), Shelf(tmp_path / "shelf"), Made()
+    options = replace(QUICK, connect=lambda _: shelf, files=disk)
+    with bus_of(tmp_path / "pod1", {"mine": lambda _: Away()}, {"spool.handover": URI}, options) as bus:
+        emitted = emit_all(bus, [JobStarted(job_type=JobType.BATCH, run=uuid4()), *[Heartbeat()] * 3])
+        disk.error = errno.ENOSPC
+        assert not bus.stop(0.3)
+    with driver(tmp_path / "pod2", shelf, {"mine": mine}) as bus:
+        until(lambda: bus.report().shipped == 1)
+    assert mine.ids() == ids(emitted)
 
 
 def test_where_there_is_no_jvm_that_is_said_and_the_spool_stays(

@@ -22,7 +22,7 @@ from typing import IO, Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 from headwater.errors import HeadwaterError, TransientError
-from headwater.journal import Files, Journal, JournalOptions, remove_journal
+from headwater.journal import Files, Journal, JournalOptions, StorageError, remove_journal
 from headwater.journal.files import OS_FILES, sync_path
 from headwater.listeners.bus.executor import DaemonExecutor
 from headwater.listeners.bus.handover_file import (
@@ -225,7 +225,10 @@ def hand_over(spool: Path, handover: Handover, files: Files) -> bool:
     """
     try:
         with Journal.open(spool, JournalOptions(max_bytes=None, reserve_bytes=0), files=files) as journal:
-            append_run_ends(journal, files)
+            try:
+                append_run_ends(journal, files)
+            except StorageError as e:  # a full disk, say; the store infers from silence what isn't said
+                _LOG.warning("the ends of the runs in %s aren't handed over: %s", spool, e)
             handover.put(spool.name, _describe(journal, files), journal)
     except (HeadwaterError, OSError) as e:
         _LOG.warning("the spool %s stays where it is, and isn't handed over: %s", spool, e)
