@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -33,7 +34,8 @@ HEADER = HandoverHeader(0, {"mine": 0}, {"mine": ALL_FAMILIES}, "application_1",
 def spool(place: Path, count: int = 12) -> Journal:
     journal = Journal.open(place / "spool")
     headers = (("family", b"JOB"), ("sequence", b"1"))
-    journal.append_many([JournalEntry(bytes([number] * 100), b"key", headers) for number in range(1, count + 1)])
+    values = (bytes([1 + number % 200] * 100) for number in range(count))
+    journal.append_many([JournalEntry(value, b"key", headers) for value in values])
     return journal
 
 
@@ -103,6 +105,30 @@ def test_one_that_is_cut_anywhere_is_none(tmp_path: Path, whole: bytes) -> None:
             opened(tmp_path, whole[:length])
     with pytest.raises(HandoverFileError):
         opened(tmp_path, whole + whole)
+
+
+def test_one_that_is_cut_between_two_blocks_is_none(tmp_path: Path) -> None:
+    """What is left of it is a right container, and lacks its end."""
+    with spool(tmp_path, 6_000) as journal:
+        data = encoded(journal, journal.next_offset)
+    sync = data[-16:]
+    ends = [at + 16 for at in range(len(data)) if data.startswith(sync, at)]
+    assert len(ends) > 3
+    for end in ends[:-1]:
+        with pytest.raises(HandoverFileError, match="its end is missing"):
+            opened(tmp_path, data[:end])
+    opened(tmp_path, data[: ends[-1]]).close()
+
+
+def test_one_of_another_schema_is_none(tmp_path: Path, whole: bytes) -> None:
+    """Though all that is read of a record stands in it, and its metadata are right."""
+    reader = fastavro.reader(BytesIO(whole))
+    rows, schema = list(reader), json.loads(reader.metadata["avro.schema"])
+    schema["fields"].append({"name": "more", "type": "long", "default": 0})
+    stream = BytesIO()
+    fastavro.writer(stream, schema, rows, metadata={"headwater.handover": reader.metadata["headwater.handover"]})
+    with pytest.raises(HandoverFileError, match="it is of another kind"):
+        opened(tmp_path, stream.getvalue())
 
 
 def test_one_with_a_bit_that_changed_is_none_or_says_the_same(tmp_path: Path, whole: bytes) -> None:
@@ -196,8 +222,8 @@ def test_only_regular_files_right_there_count(
     assert handover.sizes() == {}
     for each in sorted(directory.iterdir()):
         if each.is_symlink() or not each.is_file():  # as if it had been put there after the look
-            with pytest.raises(HeadwaterError):
-                handover.fetch(each.name, 1000)
+            with pytest.raises(HeadwaterError, match=r"symbolic link|regular file|directory"):
+                handover.fetch(each.name, len(whole))
     handover.close()
 
 
