@@ -19,7 +19,7 @@ from headwater.testing.memory import MemoryContext
 from headwater.testing.publishers import PublishedRecord, PublisherContract
 from tests.kit.topics import messages_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(6)]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.sample(4)]
 
 
 @pytest.fixture(scope="module")

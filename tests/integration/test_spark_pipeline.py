@@ -306,6 +306,7 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
     assert [json.loads(each)["first_offset"] for each in found] == [100]
 
 
+@pytest.mark.long
 def test_a_local_log_into_sqlite(spark: SparkSession, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     log = LocalLog.open(tmp_path / "log")
     with log.writer() as one, log.writer() as other:

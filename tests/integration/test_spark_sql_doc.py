@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-    pytest.mark.sample(2, keep=("test_every_sql_of_the_documentation_runs",)),
+    pytest.mark.sample(1, keep=("test_every_sql_has_an_expectation",)),
 ]
 ROOT = Path(__file__).parents[2]
 DOC = (ROOT / "docs/spark-sql.md").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def spark(java_home: Path) -> Iterator[SparkSession]:
         yield session
 
 
-@pytest.mark.sample(1)
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(len(blocks("sql"))))
 def test_every_sql_of_the_documentation_runs(spark: SparkSession, number: int) -> None:
     rows = [row.asDict() for row in spark.sql(blocks("sql")[number]).collect()]

@@ -31,10 +31,7 @@ from tests.kit.waiting import until
 from tests.kit.writers.coordinated import Hook, nothing, options_of, stand_ins
 from tests.kit.writers.set_back import EVENTS, GROUP, append, law, plain, running, stored, write_all
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.sample(1, keep=("test_a_coordinated_writer_reads_again_what_its_database_has_lost",)),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.sample(1)]
 
 LIMITS = CoordinatorLimits(readers=2, buckets=2, interval=0.01)
 

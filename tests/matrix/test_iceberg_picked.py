@@ -23,7 +23,7 @@ from headwater.versions import align, check, contained
 from tests.kit.formats.iceberg_truth import Metadata, metadata_at
 from tests.kit.spark.driver import ICEBERG, Driver, driver_fixture, of, the
 
-pytestmark = [pytest.mark.sample(1), pytest.mark.needs("iceberg")]
+pytestmark = [pytest.mark.long, pytest.mark.needs("iceberg")]
 
 WAP = "TBLPROPERTIES ('write.wap.enabled' = 'true')"
 
