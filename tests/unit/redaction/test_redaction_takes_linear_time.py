@@ -81,11 +81,10 @@ def test_no_text_is_slow(function: Callable[[str], object]) -> None:
 def test_a_field_takes_five_milliseconds_at_most(function: Callable[[str], object], end: str) -> None:
     """The interpreter's lock is held meanwhile, so a driver stands still. The best of several counts."""
     redact("\u00e9 password")  # the table of look-alikes is made once
-    slow = {}
-    for unit in (*HOSTILE, *IN_IDENTITIES, *IN_MESSAGES):
-        best = min(seconds(function, unit, 65_536, end) for _ in range(5))
-        if best > 0.005:
-            slow[unit] = best
+    slow: dict[str, float] = dict.fromkeys((*HOSTILE, *IN_IDENTITIES, *IN_MESSAGES), 1.0)
+    for rounds in (3, 9, 27):  # a busy machine has slow moments; what is slow by itself is so each time
+        best = {unit: min(seconds(function, unit, 65_536, end) for _ in range(rounds)) for unit in slow}
+        slow = {unit: spent for unit, spent in best.items() if spent > 0.005}
     assert slow == {}
 
 
