@@ -55,7 +55,8 @@ def fold(text: str) -> Folded | None:
         shown = plain.replace("\0", "")
         if shown == folded.text:
             return folded
-        folded = Folded(shown, list(compress(folded.places, map("\0".__ne__, plain))))
+        stays = len(shown) == len(plain)
+        folded = Folded(shown, folded.places if stays else list(compress(folded.places, map("\0".__ne__, plain))))
     return None
 
 
