@@ -11,10 +11,10 @@ commits that are held back and then published, or never, tables that are dropped
 are read and become main, and topics of Kafka that are read by positions. A merge replaces all rows that came from one
 state, or none.
 
-With gaps, topics are written from tables, rows come from what Spark doesn't show, lineage is deleted, and events are
-lost, but not those of a rollback, and not the only one that says from which tables another one is made, or that a table
-was made again: what nobody ever reported can't be known. So what Spark doesn't show are rows of tables that are known
-to be behind a table.
+With gaps, topics are written from tables, rows come from what Spark doesn't show, lineage is deleted, commits of Delta
+and Paimon lack their parent, and events are lost, but not those of a rollback, and not the only one that says from
+which tables another one is made, or that a table was made again: what nobody ever reported can't be known. So what
+Spark doesn't show are rows of tables that are known to be behind a table.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ Rows: TypeAlias = frozenset[int]
 Path: TypeAlias = tuple[tuple[str, str], ...]
 """By which copies of which tables rows came."""
 NO_ROWS: Rows = frozenset()
+_COUNTED = {Format.DELTA, Format.PAIMON}
+"""Formats whose numbers tell a table's first commit, 0 or 1, from one that lacks its parent."""
 ALL, PART, NOTHING, UNKNOWN = (
     OverwriteScope.ALL,
     OverwriteScope.PART,
@@ -464,10 +466,12 @@ class History:
         job: int = 0,
     ) -> None:
         self._minute += 1
+        is_counted = table.format in _COUNTED and number > 1
+        is_parent_lost = self._has_gaps and is_counted and self._random.random() < 0.1
         output = Output(
             **table.where(number),
             main=main,
-            parent=None if parent is None else parent.number,
+            parent=None if parent is None or is_parent_lost else parent.number,
             commit_kind=kind,
             replaced=scope,
             made_from=tuple(range(len(inputs))),
