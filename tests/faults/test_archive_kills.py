@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from random import Random
 
-import duckdb
 import pytest
+from deltalake import DeltaTable
 
 from headwater.cli import main
-from headwater.consumers.archive.directory import PENDING, ParquetArchive
+from headwater.consumers.archive.table import EventArchive
 from headwater.consumers.archive.verification import Verification
 from headwater.local import Service
 from tests.kit.archive.records import read_all
@@ -59,21 +59,23 @@ class Stage:
         return self.start("run", "--bus", bus, "--group", self.topic, *quick)
 
     def version(self) -> int:
-        log = self.directory / "_log"
-        return ParquetArchive.open(self.directory).refresh().version if log.is_dir() else 0
+        """The number of commits, by a look at the directory: nothing is read that a process could be writing."""
+        return max((int(each.stem) for each in self.directory.glob("_delta_log/*.json")), default=0)
+
+    def files(self) -> set[str]:
+        return {each.name for each in self.directory.glob("day=*/*/*/*") if each.exists()}
 
     def wait_for_a_moment(self, process: subprocess.Popen[bytes]) -> None:
         """Until files are written, or a commit has just been made."""
         before, wants_commit = self.version(), self.random.random() < 0.5
-        pending = self.directory / PENDING
-        known = {each.name for each in pending.iterdir()} if pending.is_dir() else set()
+        known = self.files()
 
         def has_come() -> bool:
             if process.poll() is not None:
                 return True
             if wants_commit:
                 return self.version() > before
-            return pending.is_dir() and any(each.name not in known for each in pending.iterdir())
+            return not self.files() <= known
 
         until(has_come, "a flush", pause=0.001)
 
@@ -97,10 +99,9 @@ def test_each_record_is_archived_once_whoever_is_killed(kafka: Service, tmp_path
     expected = truth(kafka.address, stage.topic, PARTITIONS)
     assert len(expected) == stage.sent
     assert as_truth(read_all(stage.directory, most=1_000)) == expected
-    files = f"{stage.directory}/events/*/*/*.parquet"
-    rows = duckdb.sql(f'SELECT "partition", "offset" FROM \'{files}\'').fetchall()
-    assert sorted(rows) == sorted(expected)
-    verification = Verification(ParquetArchive.open(stage.directory))
+    events = DeltaTable(str(stage.directory)).to_pyarrow_table(columns=["partition", "offset"])
+    assert sorted(zip(*(column.to_pylist() for column in events.columns), strict=True)) == sorted(expected)
+    verification = Verification(EventArchive.open(stage.directory))
     assert list(verification.run())
     assert (verification.damages, verification.unarchived) == ([], [])
 

@@ -1,4 +1,4 @@
-"""A topic of a real broker in an archive: every record once and as it was, for DuckDB, pyarrow and Spark to read."""
+"""A topic of a real broker in an archive: every record once and as it was, for DuckDB and Spark to read."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow.dataset as ds
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from deltalake import DeltaTable
 
 from headwater.cli import main
-from headwater.consumers.archive.directory import ParquetArchive
+from headwater.consumers.archive.ordered_rows import missing_offsets
+from headwater.consumers.archive.table import EventArchive
 from headwater.consumers.archive.verification import Verification
 from headwater.events.avro.raw_reader import kind_of
 from headwater.local import Service
 from tests.kit.archive.records import read_all
 from tests.kit.archive.topics import Truth, as_truth, send, truth
+from tests.kit.spark.driver import DELTA
 from tests.kit.spark.session import spark_session
 from tests.kit.topics import new_topic
 
@@ -47,12 +49,11 @@ def test_every_record_is_archived_once_and_as_it_was(
     expected = truth(kafka.address, topic, PARTITIONS)
     assert len(expected) == 600
     assert as_truth(read_all(directory, most=1_000)) == expected
-    verification = Verification(ParquetArchive.open(directory))
+    verification = Verification(EventArchive.open(directory))
     assert list(verification.run())
     assert (verification.damages, verification.unarchived) == ([], [])
     assert committed(kafka, topic) == dict.fromkeys(range(PARTITIONS), 200)
     check_duckdb(directory, expected)
-    check_pyarrow(directory)
     capsys.readouterr()
     assert main(["archive", "status", "--archive", str(directory), "-o", "json"]) == 0
     status = json.loads(capsys.readouterr().out)
@@ -72,19 +73,14 @@ def committed(kafka: Service, topic: str) -> dict[int, int]:
 
 
 def check_duckdb(directory: Path, expected: Truth) -> None:
-    files = f"read_parquet('{directory}/events/*/*/*.parquet', hive_partitioning=true)"
-    rows = duckdb.sql(f'SELECT "partition", "offset", data, key, epoch_us(append_time) FROM {files}').fetchall()
+    events = DeltaTable(str(directory)).to_pyarrow_dataset()
+    assert events.count_rows() == len(expected)
+    rows = duckdb.sql('SELECT "partition", "offset", data, key, epoch_us(append_time) FROM events').fetchall()
     assert {row[:2]: row[2:] for row in rows} == {place: (v[0], v[1], v[3]) for place, v in expected.items()}
-    kinds = dict(duckdb.sql(f"SELECT kind, count(*) FROM {files} GROUP BY kind").fetchall())
+    kinds = dict(duckdb.sql("SELECT kind, count(*) FROM events GROUP BY kind").fetchall())
     assert kinds["undecoded"] == sum(value[0] == b"no event" for value in expected.values())
     assert set(kinds) == {"Committed", "CreateTable", "undecoded"}
-    assert duckdb.sql(f"SELECT count(*) FROM {files} WHERE (error IS NULL) = (kind = 'undecoded')").fetchall() == [(0,)]
-
-
-def check_pyarrow(directory: Path) -> None:
-    found = ds.dataset(directory / "events", format="parquet", partitioning="hive")
-    assert found.count_rows() == 600
-    assert found.count_rows(filter=ds.field("kind") == "undecoded") == 12
+    assert duckdb.sql("SELECT count(*) FROM events WHERE (error IS NULL) = (kind = 'undecoded')").fetchall() == [(0,)]
 
 
 @pytest.mark.long
@@ -98,17 +94,18 @@ def test_what_the_topic_had_forgotten_is_a_gap_of_the_archive(kafka: Service, tm
     (deleted,) = admin.delete_records([TopicPartition(topic, 0, 25)]).values()
     assert deleted.result().low_watermark == 25
     run(kafka, topic, directory)
-    (gap,) = ParquetArchive.open(directory).refresh().gaps
+    archive = EventArchive.open(directory)
+    ((gap, _),) = missing_offsets(archive, archive.refresh().files)
     assert (gap.first, gap.end, gap.reason.value) == (10, 25, "LOG_EXPIRED")
     assert [each.offset for each in read_all(directory)] == [*range(10), *range(25, 30)]
-    verification = Verification(ParquetArchive.open(directory))
+    verification = Verification(EventArchive.open(directory))
     assert list(verification.run())
-    assert [(hole.first, hole.end, hole.why) for hole in verification.unarchived] == [(10, 25, "gap")]
+    assert [(hole.first, hole.end, hole.why) for hole in verification.unarchived] == [(10, 25, "missing")]
 
 
 @pytest.fixture(scope="module")
 def spark(java_home: Path) -> Iterator[SparkSession]:
-    with spark_session(java_home) as session:
+    with spark_session(java_home, **{"spark.jars.packages": ",".join(DELTA.packages), **DELTA.conf}) as session:
         yield session
 
 
@@ -119,10 +116,10 @@ def spark(java_home: Path) -> Iterator[SparkSession]:
 def test_spark_reads_the_archive(spark: SparkSession, tmp_path: Path) -> None:
     from tests.kit.archive.records import DAY, FIRST, NOON, append, records
 
-    archive = ParquetArchive.create(tmp_path / "archive")
+    archive = EventArchive.create(tmp_path / "archive")
     found = records(FIRST, 0, 40) + records(FIRST, 40, 60, time=NOON + DAY)
     append(archive, found)
-    frame = spark.read.parquet(str(tmp_path / "archive/events"))
+    frame = spark.read.format("delta").load(str(tmp_path / "archive"))
     assert {"day", "kind", "data", "headers", "datasets"} <= set(frame.columns)
     rows = frame.select("offset", "data", "key", "headers").collect()
     got = {

@@ -127,7 +127,7 @@ def test_an_archive_and_then_its_topic_while_a_driver_is_stopped_between(
         return len(portions) == 3
 
     def sources() -> list[RangeSource]:
-        return [ArchiveRange("archive:x", directory, fresh_offsets(store)), kafka_range(kafka, topic, store)]
+        return [ArchiveRange("archive:x", str(directory), fresh_offsets(store)), kafka_range(kafka, topic, store)]
 
     with pytest.raises(ReplayInterrupted, match="the same command goes on"):
         replayed(store, sources(), by_spark(spark, kafka.address, is_stopping))

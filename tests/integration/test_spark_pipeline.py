@@ -331,7 +331,7 @@ def test_an_archive_that_grows_into_sqlite(spark: SparkSession, request: pytest.
                     writer.append(each)
             places = ["--bus", f"log:{tmp_path / 'log'}", "--archive", str(tmp_path / "archive")]
             assert main(["archive", "run", *places, "--until-end"]) == 0
-            options = pipeline_options(store, archive=tmp_path / "archive", most_records=200)
+            options = pipeline_options(store, archive=str(tmp_path / "archive"), most_records=200)
             assert run_pipeline(spark, options).events == len(events)
         assert run_pipeline(spark, options).events == 0
         assert digest_in(store) == digest_by_law(appended(tmp_path / "log"))

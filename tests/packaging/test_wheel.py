@@ -27,7 +27,6 @@ EXTRAS = {
         "atlas",
         "openlineage",
         "archive",
-        "archive-iceberg",
         "lake",
         "reconcile",
         "reconcile-iceberg",

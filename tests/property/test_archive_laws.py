@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.consumers.archive.column_decoding import ColumnDecoder
-from headwater.consumers.archive.decoding import DECODED_FIELDS, UNDECODED, DecodedEvent
-from headwater.consumers.archive.directory import ParquetArchive
+from headwater.consumers.archive.decoding import DECODED_FIELDS, UNDECODED, DecodedEvent, EventReader, to_columns
+from headwater.consumers.archive.table import EventArchive
 from headwater.consumers.archive.upkeep import compact
 from headwater.consumers.archive.verification import Verification
 from headwater.consumers.sources import BusRecord
@@ -34,11 +33,13 @@ GOLDEN = [
     for file in sorted(Path("tests/golden").glob("*.json"))
     for each in json.loads(file.read_text())
 ]
-TOGETHER, ALONE = ColumnDecoder(fewest=1), ColumnDecoder(fewest=1 << 30)
 
 
-def decoded(decoder: ColumnDecoder, data: list[bytes]) -> list[DecodedEvent]:
-    return [DecodedEvent(*row) for row in zip(*(column.to_pylist() for column in decoder.decode(data)), strict=True)]
+def decoded(data: list[bytes]) -> list[DecodedEvent]:
+    """As the archive's columns have it."""
+    reader = EventReader()
+    columns = to_columns(reader.read(each) for each in data)
+    return [DecodedEvent(*row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
 
 
 def datasets_in(value: Any) -> Iterator[str]:
@@ -57,8 +58,7 @@ def datasets_in(value: Any) -> Iterator[str]:
 def test_columns_say_what_the_event_says(drafts: list[Event]) -> None:
     codec = Codec()
     data = [codec.encode(each) for each in drafts]
-    found = decoded(TOGETHER, data)
-    assert found == decoded(ALONE, data)
+    found = decoded(data)
     for event, columns in zip(drafts, found, strict=True):
         job, part = event.job, event.part
         assert columns.kind == event.kind
@@ -76,10 +76,9 @@ def test_columns_say_what_the_event_says(drafts: list[Event]) -> None:
 
 
 def test_every_released_version_is_decoded() -> None:
-    found = decoded(TOGETHER, GOLDEN)
+    found = decoded(GOLDEN)
     assert len(found) > 40
     assert [each for each in found if each.kind == UNDECODED] == []
-    assert found == decoded(ALONE, GOLDEN)
 
 
 def broken(random: Random, data: bytes) -> bytes:
@@ -100,21 +99,9 @@ def broken(random: Random, data: bytes) -> bytes:
 
 @settings(max_examples=examples(20))
 @given(st.randoms(use_true_random=False))
-def test_broken_bytes_are_read_together_as_they_are_alone(random: Random) -> None:
-    data = [broken(random, random.choice(GOLDEN)) for _ in range(80)]
-    assert decoded(TOGETHER, data) == decoded(ALONE, data)
-
-
-def test_a_list_that_is_long_in_one_event_is_read_alone() -> None:
-    """Such as the columns of a wide table among narrow ones."""
-    from headwater.testing.examples import EXAMPLES
-
-    (commit, *_) = (each for each in EXAMPLES if isinstance(each, Committed) and each.inputs)
-    wide = commit.model_copy(update={"inputs": commit.inputs * 700})
-    data = [Codec().encode(each) for each in (commit, wide, commit)]
-    found = decoded(TOGETHER, data)
-    assert found == decoded(ALONE, data)
-    assert found[1].datasets == found[0].datasets
+def test_broken_bytes_say_why_they_are_not_decoded(random: Random) -> None:
+    for each in decoded([broken(random, random.choice(GOLDEN)) for _ in range(80)]):
+        assert (each.kind == UNDECODED) == (each.error is not None) == (each.producer is None)
 
 
 NUMBERS = [(1 << 31) - 1, 1 << 31, -(1 << 31) - 1, (1 << 63) - 1, -(1 << 63)]
@@ -130,8 +117,7 @@ def test_a_number_that_no_column_holds_makes_an_event_undecoded(number: int) -> 
         zigzag >>= 7
     varint.append(zigzag)
     data = [each[:10] + bytes(varint) + each[11:] for each in DATA]  # in the place of schema_version
-    found = decoded(TOGETHER, data)
-    assert found == decoded(ALONE, data)
+    found = decoded(data)
     assert {each.kind == UNDECODED for each in found} == {not -(1 << 31) <= number < 1 << 31}
 
 
@@ -158,18 +144,16 @@ def test_records_come_back_as_they_went_in(commits: list[list[BusRecord]], most:
         for commit in commits
     ]
     with tempfile.TemporaryDirectory() as directory:
-        archive = ParquetArchive.create(Path(directory) / "archive")
+        archive = EventArchive.create(Path(directory) / "archive")
         for commit in placed:
             append(archive, commit)
         if is_compacted:
             compact(archive, before=None)
-        assert in_order(read_all(archive.directory, most=most)) == in_order(
-            each for commit in placed for each in commit
-        )
+        assert in_order(read_all(archive.address, most=most)) == in_order(each for commit in placed for each in commit)
         verification = Verification(archive)
         assert list(verification.run())
         assert (verification.damages, verification.unarchived) == ([], [])
 
 
 def test_each_column_has_a_field() -> None:
-    assert len(DecodedEvent._fields) == 1 + len(DECODED_FIELDS)
+    assert DecodedEvent._fields == tuple(each.name for each in DECODED_FIELDS)

@@ -40,7 +40,7 @@ def open_source(
     if is_archive(bus):
         from headwater.consumers.sources.archive import ArchiveSource  # noqa: PLC0415
 
-        return ArchiveSource(archive_directory(bus), group, stored)
+        return ArchiveSource(archive_place(bus), group, stored)
     from headwater.consumers.sources.kafka import KafkaSource  # noqa: PLC0415
 
     return KafkaSource(kafka_settings(bus, kafka), topic_of(bus), group, stored)
@@ -58,8 +58,10 @@ def is_archive(bus: str) -> bool:
     return bus.startswith(_ARCHIVE)
 
 
-def archive_directory(bus: str) -> Path:
-    return Path(bus.removeprefix(_ARCHIVE)).expanduser()
+def archive_place(bus: str) -> str:
+    """Return the directory or the URL of an archive; its `archive:` may be missing."""
+    place = bus.removeprefix(_ARCHIVE)
+    return place if "://" in place else str(Path(place).expanduser())
 
 
 def log_directory(bus: str) -> Path:
@@ -96,6 +98,8 @@ class ConsumerBus:
         if is_kafka(self._address):
             return f"kafka:{topic_of(self._address)}"
         scheme, _, place = self._address.partition(":")
+        if "://" in place:
+            return self._address
         return f"{scheme}:{Path(place).expanduser().resolve()}"
 
     def open(self, group: str) -> EventSource:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.cli import logs
 from headwater.cli.bus import (
     WAYS,
-    archive_directory,
+    archive_place,
     bus_address,
     is_archive,
     is_kafka,
@@ -97,7 +97,7 @@ def _options(given: Any) -> PipelineOptions:
         topic=topic_of(given.bus),
         kafka=kafka_settings(given.bus, given.kafka_client) if is_kafka(given.bus) else {},
         log=log_directory(given.bus) if is_log(given.bus) else None,
-        archive=archive_directory(given.bus) if is_archive(given.bus) else None,
+        archive=archive_place(given.bus) if is_archive(given.bus) else None,
         group=given.group,
         checkpoint=given.checkpoint,
         interval=None if given.available_now else given.trigger,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.cli.answers import add_namespace, job_of
 from headwater.cli.bus import (
     WAYS,
-    archive_directory,
+    archive_place,
     bus_address,
     is_archive,
     is_log,
@@ -254,7 +254,7 @@ def _open(address: str, kafka: Sequence[tuple[str, str]], stored: Callable[[], P
     if is_archive(address):
         from headwater.consumers.replay.archive_range import ArchiveRange  # noqa: PLC0415
 
-        return ArchiveRange(address, archive_directory(address), stored)
+        return ArchiveRange(address, archive_place(address), stored)
     from headwater.consumers.replay.kafka_range import KafkaRange  # noqa: PLC0415
 
     return KafkaRange(address, kafka_settings(address, kafka), topic_of(address), stored)

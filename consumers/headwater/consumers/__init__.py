@@ -2,7 +2,7 @@
 
 sources                   a bus, read by a consumer group
 writer                    from a source into the store
-archive                   from a source into Parquet files or an Iceberg table
+archive                   from a source into a Delta table
 retrying                  retries with backoff
 health_server, prometheus  what probes and Prometheus ask
 """

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Final
 
-from headwater.consumers.archive.directory import ParquetArchive
+from headwater.consumers.archive.table import EventArchive
 from headwater.consumers.sources import EventSource
 from headwater.consumers.sources.archive import ArchiveSource
 from headwater.errors import ConfigurationError
@@ -21,20 +20,20 @@ _GROUP: Final = "start"
 
 
 class ArchiveStart:
-    """The events of an archive in a directory."""
+    """The events of an archive."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, place: str) -> None:
         """Raises a ConfigurationError if nothing is archived there."""
-        self._directory = directory
-        with closing(ParquetArchive.open(directory)) as archive:
+        self._place = place
+        with closing(EventArchive.open(place)) as archive:
             partitions = archive.refresh().partitions
         self.offsets: Final[Mapping[BusPartition, int]] = {each: known.next for each, known in partitions.items()}
         """Where the bus goes on."""
         if not self.offsets:
-            raise ConfigurationError(f"{directory} has no events: name the directory of `headwater archive run`")
+            raise ConfigurationError(f"{place} has no events: name the place of `headwater archive run`")
 
     def open(self) -> EventSource:
-        return ArchiveSource(self._directory, _GROUP, _no_offsets)
+        return ArchiveSource(self._place, _GROUP, _no_offsets)
 
 
 def _no_offsets(cluster: str) -> Mapping[BusPartition, int]:  # noqa: ARG001 - of no cluster

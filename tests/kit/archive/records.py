@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from headwater.consumers.archive.columns import TableBuilder
-from headwater.consumers.archive.directory import ParquetArchive
-from headwater.consumers.archive.state import ArchivedRange
+from pyarrow.parquet import ParquetFile
+
+from headwater.consumers.archive.arrow import pa
+from headwater.consumers.archive.columns import PARTITIONED_BY, SCHEMA, TableBuilder, gap_rows
+from headwater.consumers.archive.table import ArchivedRange, EventArchive
 from headwater.consumers.sources import BusRecord, OffsetGap, SourceBatch
 from headwater.consumers.sources.api import StoredOffsets
 from headwater.consumers.sources.archive import ArchiveSource
@@ -36,21 +38,22 @@ def records(partition: BusPartition, first: int, end: int, *, time: int = NOON) 
     return [record(at, partition, time=time + at, key=b"key-%d" % (at % 3)) for at in range(first, end)]
 
 
-def append(archive: ParquetArchive, found: Sequence[BusRecord], *gaps: OffsetGap) -> None:
+def append(archive: EventArchive, found: Sequence[BusRecord], *gaps: OffsetGap) -> None:
     """As an archiver does that polled these."""
-    archive.append(TableBuilder(TOPIC).build(found), ranges_of(found), gaps)
+    lost = gap_rows(gaps, dict.fromkeys((each.partition for each in gaps), TOPIC))
+    archive.append(pa.concat_tables([TableBuilder(TOPIC).build(found), lost]), ranges_of(found))
 
 
 def ranges_of(found: Sequence[BusRecord]) -> list[ArchivedRange]:
     offsets: dict[BusPartition, list[int]] = {}
     for each in found:
         offsets.setdefault(each.partition, []).append(each.offset)
-    return [ArchivedRange(where, TOPIC, min(at), max(at) + 1) for where, at in sorted(offsets.items())]
+    return [ArchivedRange(where, min(at), max(at) + 1) for where, at in sorted(offsets.items())]
 
 
-def read_all(directory: Path, stored: StoredOffsets | None = None, *, most: int = 7) -> list[BusRecord]:
+def read_all(place: Path | str, stored: StoredOffsets | None = None, *, most: int = 7) -> list[BusRecord]:
     """All records of an archive as its source gives them."""
-    source = ArchiveSource(directory, "test", stored)
+    source = ArchiveSource(place, "test", stored)
     found: list[BusRecord] = []
     while (batch := source.poll(most, 0)).records or batch.gaps:
         found += batch.records
@@ -64,6 +67,15 @@ def in_order(found: Iterable[BusRecord]) -> dict[BusPartition, list[BusRecord]]:
     for each in found:
         by_partition.setdefault(each.partition, []).append(each)
     return by_partition
+
+
+def damage_page(path: Path) -> None:
+    """Change a byte in the middle of the pages that have the events' bytes."""
+    chunk = ParquetFile(path).metadata.row_group(0).column(SCHEMA.names.index("data") - len(PARTITIONED_BY) + 1)
+    assert chunk.path_in_schema == "data"
+    content = bytearray(path.read_bytes())
+    content[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 0xFF  # it has no dictionary
+    path.write_bytes(content)
 
 
 class ScriptedSource:

@@ -11,8 +11,8 @@ import pytest
 
 from headwater.consumers.archive.archiver import Archiver, FlushSettings
 from headwater.consumers.archive.arrow import ArrowTable
-from headwater.consumers.archive.directory import ParquetArchive
-from headwater.consumers.archive.state import ArchivedRange, OffsetsTakenError
+from headwater.consumers.archive.ordered_rows import missing_offsets
+from headwater.consumers.archive.table import ArchivedRange, EventArchive, OffsetsTakenError
 from headwater.consumers.sources import BusRecord, OffsetGap, SourceBatch
 from headwater.errors import TransientError
 from headwater.events.health import GapReason
@@ -25,21 +25,21 @@ SMALL = FlushSettings(size=20_000, batch=30, idle=0)
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> ParquetArchive:
-    return ParquetArchive.create(tmp_path / "archive")
+def archive(tmp_path: Path) -> EventArchive:
+    return EventArchive.create(tmp_path / "archive")
 
 
-def run(source: ScriptedSource, archive: ParquetArchive, settings: FlushSettings = SMALL) -> Archiver:
+def run(source: ScriptedSource, archive: EventArchive, settings: FlushSettings = SMALL) -> Archiver:
     archiver = Archiver(source, archive, settings, until_end=True)
     asyncio.run(archiver.run())
     return archiver
 
 
-def expect_all(archive: ParquetArchive) -> None:
-    assert in_order(read_all(archive.directory)) == {FIRST: records(FIRST, 0, 200), SECOND: records(SECOND, 0, 200)}
+def expect_all(archive: EventArchive) -> None:
+    assert in_order(read_all(archive.address)) == {FIRST: records(FIRST, 0, 200), SECOND: records(SECOND, 0, 200)}
 
 
-def test_all_is_archived_in_several_commits_and_then_confirmed(archive: ParquetArchive) -> None:
+def test_all_is_archived_in_several_commits_and_then_confirmed(archive: EventArchive) -> None:
     source = ScriptedSource(FOUND, archive.next_offsets)
     archiver = run(source, archive)
     expect_all(archive)
@@ -49,14 +49,14 @@ def test_all_is_archived_in_several_commits_and_then_confirmed(archive: ParquetA
     assert archiver.metrics.conflicts == 0
 
 
-def test_what_another_process_archived_meanwhile_is_not_archived_again(archive: ParquetArchive) -> None:
+def test_what_another_process_archived_meanwhile_is_not_archived_again(archive: EventArchive) -> None:
     class Rival(ScriptedSource):
         def poll(self, most: int, timeout: float) -> SourceBatch:
             batch = super().poll(most, timeout)
             if self.rewinds == 0 and self.lag() < 200:
                 at = archive.next_offsets("cluster").get(FIRST, 0)
                 with suppress(OffsetsTakenError):  # the archiver was quicker
-                    append(ParquetArchive.create(archive.directory), records(FIRST, at, min(at + 33, 200)))
+                    append(EventArchive.create(archive.address), records(FIRST, at, min(at + 33, 200)))
             return batch
 
     source = Rival(FOUND, archive.next_offsets)
@@ -65,7 +65,7 @@ def test_what_another_process_archived_meanwhile_is_not_archived_again(archive: 
     expect_all(archive)
 
 
-def test_what_the_bus_gives_twice_is_archived_once(archive: ParquetArchive) -> None:
+def test_what_the_bus_gives_twice_is_archived_once(archive: EventArchive) -> None:
     class Repeating(ScriptedSource):
         """As after a rebalance, which begins at what the archive has."""
 
@@ -84,70 +84,70 @@ def test_what_the_bus_gives_twice_is_archived_once(archive: ParquetArchive) -> N
     expect_all(archive)
 
 
-def test_an_archive_that_is_away_is_waited_for(archive: ParquetArchive) -> None:
-    class Away(ParquetArchive):
+def test_an_archive_that_is_away_is_waited_for(archive: EventArchive) -> None:
+    class Away(EventArchive):
         attempts = 0
 
-        def append(self, table: ArrowTable, ranges: Sequence[ArchivedRange], gaps: Sequence[OffsetGap] = ()) -> None:
+        def append(self, rows: ArrowTable, ranges: Sequence[ArchivedRange]) -> None:
             self.attempts += 1
             if self.attempts % 2:
                 raise TransientError("no space left on the device")
-            super().append(table, ranges, gaps)
+            super().append(rows, ranges)
 
     source = ScriptedSource(FOUND[:60], archive.next_offsets)
-    archiver = run(source, Away(archive.directory))
-    assert len(read_all(archive.directory)) == 60
+    archiver = run(source, Away.create(archive.address))
+    assert len(read_all(archive.address)) == 60
     assert archiver.metrics.waits_by["the archive"] > 0
     assert archiver.metrics.is_ready
 
 
-def test_an_error_behind_the_commit_leaves_nothing_twice(archive: ParquetArchive) -> None:
-    class Unlucky(ParquetArchive):
+def test_an_error_behind_the_commit_leaves_nothing_twice(archive: EventArchive) -> None:
+    class Unlucky(EventArchive):
         attempts = 0
 
-        def append(self, table: ArrowTable, ranges: Sequence[ArchivedRange], gaps: Sequence[OffsetGap] = ()) -> None:
-            super().append(table, ranges, gaps)
+        def append(self, rows: ArrowTable, ranges: Sequence[ArchivedRange]) -> None:
+            super().append(rows, ranges)
             self.attempts += 1
             if self.attempts == 2:
                 raise TransientError("the answer was lost")
 
-    archiver = run(ScriptedSource(FOUND, archive.next_offsets), Unlucky(archive.directory))
+    archiver = run(ScriptedSource(FOUND, archive.next_offsets), Unlucky.create(archive.address))
     assert archiver.metrics.conflicts == 1
     expect_all(archive)
 
 
-def test_gaps_of_the_bus_are_archived_with_the_records(archive: ParquetArchive) -> None:
+def test_gaps_of_the_bus_are_archived_with_the_records(archive: EventArchive) -> None:
     source = ScriptedSource(records(FIRST, 40, 60), archive.next_offsets)
     gap = OffsetGap(FIRST, 10, 40, GapReason.LOG_EXPIRED)
     append(archive, records(FIRST, 0, 10))
     source.gaps = [gap]
     run(source, archive)
     state = archive.refresh()
-    assert state.gaps == (gap,)
+    assert [each for each, _ in missing_offsets(archive, state.files)] == [gap]
     assert state.partitions[FIRST][1:3] == (0, 60)
 
 
-def test_partitions_that_went_to_another_process_are_left_to_it(archive: ParquetArchive) -> None:
+def test_partitions_that_went_to_another_process_are_left_to_it(archive: EventArchive) -> None:
     class Shared(ScriptedSource):
         def owns(self, partition: BusPartition) -> bool:
             return partition == SECOND
 
     source = Shared(FOUND, archive.next_offsets)
     run(source, archive, FlushSettings(idle=0))
-    assert in_order(read_all(archive.directory)) == {SECOND: records(SECOND, 0, 200)}
+    assert in_order(read_all(archive.address)) == {SECOND: records(SECOND, 0, 200)}
     assert source.confirmed == {SECOND: 200}
 
 
-def test_rows_that_are_old_enough_are_written(archive: ParquetArchive) -> None:
+def test_rows_that_are_old_enough_are_written(archive: EventArchive) -> None:
     class Endless(ScriptedSource):
         def lag(self) -> int:
             return 0 if archive.next_offsets("cluster") else 1
 
     run(Endless(FOUND[:5], archive.next_offsets), archive, FlushSettings(age=0.05, idle=0))
-    assert len(read_all(archive.directory)) == 5
+    assert len(read_all(archive.address)) == 5
 
 
-def test_stopping_archives_what_was_polled(archive: ParquetArchive) -> None:
+def test_stopping_archives_what_was_polled(archive: EventArchive) -> None:
     class Stopping(ScriptedSource):
         archiver: Archiver
         loop: asyncio.AbstractEventLoop
@@ -166,7 +166,7 @@ def test_stopping_archives_what_was_polled(archive: ParquetArchive) -> None:
         await source.archiver.run()
 
     asyncio.run(stopped())
-    found: list[BusRecord] = read_all(archive.directory)
+    found: list[BusRecord] = read_all(archive.address)
     assert 60 < len(found) < len(FOUND)
     assert found_next(found) == source.confirmed
 

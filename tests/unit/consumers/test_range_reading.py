@@ -9,18 +9,16 @@ from typing import Any, cast
 import pytest
 
 from headwater.cli import main
-from headwater.consumers.archive.state import ArchiveFile, FileSpan
+from headwater.consumers.archive.table import ArchiveFile
 from headwater.consumers.replay.filling import read_with_progress
 from headwater.consumers.replay.progress import NoProgress
 from headwater.consumers.replay.ranges import BusRange, RangeSource
-from headwater.consumers.sources import OffsetGap
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, PipelineFigures, SparkBatch
-from headwater.consumers.spark.pipeline.range_frames import RangeBatch, begins_in, has_records_in
+from headwater.consumers.spark.pipeline.range_frames import RangeBatch, has_records_in
 from headwater.consumers.spark.pipeline.range_reading import SparkRangeReader
 from headwater.consumers.spark.pipeline.ranges import PartitionRange
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading
 from headwater.errors import ConfigurationError
-from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
 
 ONE, TWO, OLDER = BusPartition("c", "id", 0), BusPartition("c", "id", 1), BusPartition("c", "older id", 0)
@@ -118,20 +116,17 @@ def test_progress_ends_with_the_number_of_events() -> None:
     assert read_with_progress(reading.reader(), source, {ONE: 5}, "reading", NoProgress()) == 5
 
 
-def test_files_and_gaps_of_an_archive_that_concern_a_range() -> None:
+def test_files_of_an_archive_that_concern_a_range() -> None:
     ranges = {ONE: PartitionRange(10, 20)}
 
     def file(first: int, last: int, where: BusPartition = ONE) -> ArchiveFile:
-        return ArchiveFile("p", date(2026, 3, 1), "Committed", 1, 1, "", (FileSpan(where, first, last, 1),))
+        return ArchiveFile("p", date(2026, 3, 1), where, "t", first, last + 1, 1, 0, 1)
 
     found = [
         has_records_in(each, ranges)
         for each in (file(0, 9), file(0, 10), file(19, 30), file(20, 30), file(10, 19, TWO))
     ]
     assert found == [False, True, True, False, False]
-    gaps = [OffsetGap(ONE, 9, 12, GapReason.LOG_EXPIRED), OffsetGap(ONE, 10, 25, GapReason.LOG_EXPIRED)]
-    gaps += [OffsetGap(ONE, 20, 21, GapReason.LOG_EXPIRED), OffsetGap(ONE, 12, None, GapReason.LOG_RECREATED)]
-    assert [begins_in(each, ranges) for each in gaps] == [False, True, False, False]
 
 
 def test_a_batch_asks_its_source_again_and_refuses_what_spark_cannot_read() -> None:

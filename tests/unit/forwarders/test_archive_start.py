@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.consumers.archive.directory import ParquetArchive
+from headwater.consumers.archive.table import EventArchive
 from headwater.consumers.sources.archive import GROUPS
 from headwater.errors import ConfigurationError
 from headwater.forwarders.archive_start import ArchiveStart
@@ -16,9 +16,9 @@ from tests.kit.archive.records import FIRST, SECOND, append, records
 
 def test_it_is_read_from_its_beginning_each_time_and_the_bus_goes_on_at_its_ends(tmp_path: Path) -> None:
     """It finds offsets that are committed to the archive: the next attempt would send nothing before them."""
-    archive = ParquetArchive.create(tmp_path)
+    archive = EventArchive.create(tmp_path)
     append(archive, [*records(FIRST, 3, 8), *records(SECOND, 0, 2)])
-    start = ArchiveStart(tmp_path)
+    start = ArchiveStart(str(tmp_path))
     append(archive, records(FIRST, 8, 9))
     assert start.offsets == {FIRST: 8, SECOND: 2}
     for _ in range(2):
@@ -34,6 +34,6 @@ def test_it_is_read_from_its_beginning_each_time_and_the_bus_goes_on_at_its_ends
 
 
 def test_an_archive_without_events_is_refused(tmp_path: Path) -> None:
-    ParquetArchive.create(tmp_path).close()
+    EventArchive.create(tmp_path).close()
     with pytest.raises(ConfigurationError, match="headwater archive run"):
-        ArchiveStart(tmp_path)
+        ArchiveStart(str(tmp_path))

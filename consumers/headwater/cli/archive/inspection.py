@@ -6,17 +6,14 @@ from argparse import Namespace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli.archive.process import add_archive, archive_directory
+from headwater.cli.archive.process import add_archive, given_place
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.output import CommandOutput, Size
 
 if TYPE_CHECKING:
-    from headwater.consumers.archive.directory import ParquetArchive
-    from headwater.consumers.archive.state import ArchiveState
+    from headwater.consumers.archive.table import EventArchive
 
-_SMALL: Final = 8 << 20
-"""The rows of a file of which compaction makes a larger one take less than that in memory."""
 _OFFSETS: Final = ("topic", "partition", "first", "end", "why")
 
 
@@ -27,55 +24,45 @@ _OFFSETS: Final = ("topic", "partition", "first", "end", "why")
     flags=[add_archive],
 )
 def status(given: Namespace, output: CommandOutput) -> int:
-    state = _opened(given).refresh()
-    files = list(state.files.values())
-    days = sorted({each.day for each in files})
+    archive = _opened(given)
+    from headwater.consumers.archive.ordered_rows import missing_offsets  # noqa: PLC0415
+    from headwater.consumers.archive.table import FILE_BYTES  # noqa: PLC0415
+
+    state = archive.refresh()
+    days = sorted({each.day for each in state.files if each.records})
     output.record(
         "archive",
         {
-            "records": sum(each.rows for each in files),
-            "files": len(files),
-            "small files": sum(each.memory < _SMALL for each in files),
-            "size": Size(sum(each.size for each in files)),
+            "records": sum(each.records for each in state.files),
+            "files": len(state.files),
+            "small files": sum(each.size < FILE_BYTES // 2 for each in state.files),
+            "size": Size(sum(each.size for each in state.files)),
             "first day": days[0].isoformat() if days else None,
             "last day": days[-1].isoformat() if days else None,
             "commits": state.version,
         },
     )
-    output.table("partitions", ("topic", "partition", "first", "next", "expired before", "records"), _partitions(state))
-    output.table("gaps", (*_OFFSETS[:4], "reason"), _gaps(state))
-    return Exit.DONE
-
-
-def _partitions(state: ArchiveState) -> list[tuple[object, ...]]:
-    rows: dict[object, int] = {}
-    for span in (span for each in state.files.values() for span in each.spans):
-        rows[span.partition] = rows.get(span.partition, 0) + span.rows
-    return [
-        (known.topic, each.number, known.first, known.next, known.expired, rows.get(each, 0))
+    records: dict[object, int] = {}
+    for each in state.files:
+        records[each.partition] = records.get(each.partition, 0) + each.records
+    rows = [
+        (known.topic, each.number, known.first, known.next, records[each])
         for each, known in sorted(state.partitions.items())
     ]
-
-
-def _gaps(state: ArchiveState) -> list[tuple[object, ...]]:
-    topics = {each: known.topic for each, known in state.partitions.items()}
-    return [
-        (
-            topics.get(each.partition, each.partition.topic),
-            each.partition.number,
-            each.first,
-            each.end,
-            each.reason.value,
-        )
-        for each in state.gaps
+    output.table("partitions", ("topic", "partition", "first", "next", "records"), rows)
+    gaps = [
+        (state.partitions[gap.partition].topic, gap.partition.number, gap.first, gap.end, why, gap.reason.value)
+        for gap, why in missing_offsets(archive, state.files)
     ]
+    output.table("gaps", (*_OFFSETS, "reason"), gaps)
+    return Exit.DONE
 
 
 @command(
     """Read an archive from end to end: is each file what was written, and is each offset there once?
 
-Offsets without a record are listed as unarchived. `gap` is what the bus had lost, `expired` what retention removed, and
-`no record` a mark of a transaction or what a compacted topic had dropped. Exit code 1 means damage.""",
+Offsets without a record are listed as unarchived. `missing` is what the bus had lost, `expired` what retention
+removed, and `no record` a mark of a transaction or what a compacted topic had dropped. Exit code 1 means damage.""",
     "headwater archive verify --archive /mnt/lineage/archive",
     flags=[add_archive],
 )
@@ -90,9 +77,9 @@ def verify(given: Namespace, output: CommandOutput) -> int:
         "verified",
         {
             "files": len(files),
-            "records": sum(each.rows for each in files),
+            "records": sum(each.records for each in files),
             "size": Size(sum(each.size for each in files)),
-            "damaged files": len(damages),
+            "damages": len(damages),
             "unarchived ranges": len(unarchived),
             "seconds": round((datetime.now(timezone.utc) - began).total_seconds(), 1),
         },
@@ -103,8 +90,8 @@ def verify(given: Namespace, output: CommandOutput) -> int:
     return Exit.FAILED if damages else Exit.DONE
 
 
-def _opened(given: Any) -> ParquetArchive:
-    directory = archive_directory(given)
-    from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
+def _opened(given: Any) -> EventArchive:
+    place = given_place(given)
+    from headwater.consumers.archive.table import EventArchive  # noqa: PLC0415
 
-    return ParquetArchive.open(directory)
+    return EventArchive.open(place)

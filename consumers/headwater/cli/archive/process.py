@@ -6,11 +6,10 @@ import asyncio
 import logging
 from argparse import Namespace
 from contextlib import AbstractContextManager, closing, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli import logs
-from headwater.cli.bus import WAYS, bus_address, host_and_port, open_source
+from headwater.cli.bus import WAYS, archive_place, bus_address, host_and_port, open_source
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, one_of, pair, whole_number
@@ -20,57 +19,24 @@ from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from headwater.consumers.archive.api import ArchiveTable
     from headwater.consumers.archive.archiver import Archiver
-    from headwater.consumers.archive.iceberg import IcebergArchive
+    from headwater.consumers.archive.table import EventArchive
 
 _LOG: Final = logging.getLogger(__name__)
 _GROUP: Final = "headwater-archive"
-ICEBERG: Final = "iceberg:"
 
 
 def add_archive(parser: Flags) -> None:
-    parser.flag("archive", archive_address, None, "a directory, or iceberg:CATALOG.NAMESPACE.TABLE", "ARCHIVE")
-    text = "a property of Iceberg's catalog, such as uri=… or warehouse=…; else pyiceberg's own configuration holds"
-    parser.flags("iceberg", pair, text, "KEY=VALUE")
+    text = "a directory, or the URL of one in an object store, such as s3://BUCKET/PATH, gs://… or abfss://…"
+    parser.flag("archive", archive_place, None, text, "PLACE")
 
 
-def archive_address(text: str) -> str:
-    """Read where an archive is."""
-    if text.startswith(ICEBERG):
-        return text
-    scheme, is_address, _ = text.partition("://")
-    if is_address:
-        raise ValueError(
-            f"{text!r} isn't a directory: an archive of files needs a local or mounted one. For {scheme} take an "
-            "Iceberg table, iceberg:CATALOG.NAMESPACE.TABLE"
-        )
-    return text.removeprefix("archive:")
-
-
-def archive_directory(given: Any) -> Path:
-    """Return the directory of an archive of files."""
-    if _address(given).startswith(ICEBERG):
-        raise ConfigurationError(
-            f"{given.archive} is an Iceberg table: look at it with Iceberg's own tools; this command is for a directory"
-        )
-    return Path(given.archive).expanduser()
-
-
-def open_iceberg(given: Any) -> IcebergArchive | None:
-    """Open the Iceberg table that is named; None if it is a directory."""
-    if not _address(given).startswith(ICEBERG):
-        return None
-    from headwater.consumers.archive.iceberg import IcebergAddress, IcebergArchive  # noqa: PLC0415
-
-    return IcebergArchive(IcebergAddress.parse(given.archive.removeprefix(ICEBERG), dict(given.iceberg)))
-
-
-def _address(given: Any) -> str:
+def given_place(given: Any) -> str:
+    """Return where the archive is."""
     if given.archive is None:
-        raise ConfigurationError("which archive? Name it by --archive DIR or --archive iceberg:CATALOG.NAMESPACE.TABLE")
-    address: str = given.archive
-    return address
+        raise ConfigurationError("which archive? Name its directory or URL by --archive PLACE")
+    place: str = given.archive
+    return place
 
 
 def _flags(parser: Flags) -> None:
@@ -92,12 +58,11 @@ def _flags(parser: Flags) -> None:
 @command(
     """Archive every event as it came: its bytes, key, headers and offset, and columns to query it by.
 
-Files are Parquet, in a directory for each day and kind. Each record is in the archive once, whatever dies meanwhile;
+The archive is a Delta table, by days and partitions of the topic. Each record is in it once, whatever dies meanwhile;
 several processes of a group share the partitions of a topic. A SIGTERM or Ctrl-C ends it when what it holds is written.
 A second one ends it at once: the rest is read again next time.""",
     "headwater archive run --bus kafka://broker-1:9092,broker-2:9092 --archive /mnt/lineage/archive",
-    "headwater archive run --bus kafka://broker-1:9092 --archive iceberg:lake.audit.events --iceberg type=rest "
-    "--iceberg uri=https://catalog.example.com",
+    "headwater archive run --bus kafka://broker-1:9092 --archive s3://lake/audit/events --keep 400d",
     "headwater archive run --bus log:/var/lib/headwater/log --archive /var/lib/headwater/archive --until-end",
     flags=[add_archive, _flags],
 )
@@ -114,17 +79,14 @@ def run(given: Namespace, output: CommandOutput) -> int:
     return Exit.DONE
 
 
-def _opened(given: Any) -> ArchiveTable:
-    table = open_iceberg(given)
-    if table is not None:
-        return table
-    directory = archive_directory(given)
-    from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
+def _opened(given: Any) -> EventArchive:
+    place = given_place(given)
+    from headwater.consumers.archive.table import EventArchive  # noqa: PLC0415
 
-    return ParquetArchive.create(directory)
+    return EventArchive.create(place)
 
 
-def _archive(archive: ArchiveTable, given: Any) -> dict[str, int]:
+def _archive(archive: EventArchive, given: Any) -> dict[str, int]:
     from headwater.consumers.archive.archiver import Archiver, FlushSettings  # noqa: PLC0415
 
     with closing(open_source(given.bus, given.group, given.kafka, archive.next_offsets)) as source:
@@ -149,13 +111,11 @@ def _health_server(archiver: Archiver, health: tuple[str, int] | None) -> Abstra
     return HealthServer(archiver.metrics, *health)
 
 
-def _upkeep(archive: ArchiveTable, given: Any) -> AbstractContextManager[object]:
-    if given.no_upkeep or given.until_end or given.archive.startswith(ICEBERG):
+def _upkeep(archive: EventArchive, given: Any) -> AbstractContextManager[object]:
+    if given.no_upkeep or given.until_end:
         return nullcontext()
-    from headwater.consumers.archive.directory import ParquetArchive  # noqa: PLC0415
     from headwater.consumers.archive.upkeep import ArchiveUpkeep  # noqa: PLC0415
 
-    assert isinstance(archive, ParquetArchive)  # noqa: S101 - what else is an archive
     return ArchiveUpkeep(archive, given.keep)
 
 

@@ -8,11 +8,10 @@ from argparse import Namespace
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli import logs
-from headwater.cli.bus import WAYS, ConsumerBus, bus_address, host_and_port
+from headwater.cli.bus import WAYS, ConsumerBus, archive_place, bus_address, host_and_port
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, one_of, pair, whole_number
@@ -49,7 +48,7 @@ def _flags(parser: Flags) -> None:
     add_forwarders(parser)
     text = "where a forwarder begins that never read this bus; store, archive: what that has, and the bus from there on"
     parser.flag("start", one_of(_STARTS, "start"), "beginning", text, f"{{{','.join(_STARTS)}}}")
-    parser.flag("archive", Path, None, "with --start archive: the directory of `headwater archive run`", "DIR")
+    parser.flag("archive", archive_place, None, "with --start archive: that of `headwater archive run`", "PLACE")
     add_store(parser)
     text = "with --start store: the consumer group of the store's writer, from whose offsets the bus goes on"
     parser.flag("writer-group", str, "headwater-writer", text, "NAME")
@@ -129,9 +128,7 @@ def chosen_start(given: Any) -> ForwarderStart:
     if given.start == "store":
         options_of(given)  # says which flag is missing
     elif given.archive is None:
-        raise ConfigurationError("where is the archive? Name its directory by --archive DIR")
-    elif str(given.archive).startswith("iceberg:"):
-        raise ConfigurationError("only an archive in a directory can be read before the bus, not a table of Iceberg")
+        raise ConfigurationError("where is the archive? Name its directory or URL by --archive PLACE")
     return ForwarderStart(given.start, GroupStart.BEGINNING, partial(initial, given))
 
 
@@ -145,7 +142,7 @@ def _store_start(given: Any) -> InitialEvents:
 def _archive_start(given: Any) -> InitialEvents:
     from headwater.forwarders.archive_start import ArchiveStart  # noqa: PLC0415
 
-    return ArchiveStart(given.archive.expanduser())
+    return ArchiveStart(given.archive)
 
 
 @contextmanager

@@ -13,13 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from headwater.consumers.archive.api import ArchiveTable
 from headwater.consumers.archive.arrow import pc
 from headwater.consumers.archive.buffer import RowBuffer, first_offsets
-from headwater.consumers.archive.columns import KIND, TableBuilder
+from headwater.consumers.archive.columns import TableBuilder
 from headwater.consumers.archive.decoding import UNDECODED
 from headwater.consumers.archive.metrics import ArchiverMetrics
-from headwater.consumers.archive.state import OffsetsTakenError
+from headwater.consumers.archive.table import EventArchive, OffsetsTakenError
 from headwater.consumers.retrying import Retrier, StopRequested
 from headwater.consumers.sources import EventSource, OffsetGap, SharedSource, SourceBatch
 from headwater.lineage.bulk import BusPartition
@@ -52,7 +51,7 @@ class Archiver:
     def __init__(
         self,
         source: EventSource,
-        archive: ArchiveTable,
+        archive: EventArchive,
         settings: FlushSettings | None = None,
         *,
         until_end: bool = False,
@@ -139,17 +138,15 @@ class Archiver:
         if any(first.get(each, at) < at for each, at in known.items()):
             records = tuple(each for each in records if each.offset >= known.get(each.partition, 0))
         table = await asyncio.to_thread(self._builder.build, records)
-        self.metrics.undecoded += pc.sum(pc.equal(table[KIND], UNDECODED)).as_py() or 0
+        self.metrics.undecoded += pc.sum(pc.equal(table["kind"], UNDECODED)).as_py() or 0
         self._buffer.add(table, replace(batch, records=records), known)
         self.metrics.buffered_bytes = self._buffer.size
 
     async def _expected(self, batch: SourceBatch) -> dict[BusPartition, int]:
         """Return where the partitions of a batch continue: behind what waits, what is being written, or the archive."""
         waiting = {**(self._written.end if self._written else {}), **self._buffer.end}
-        unknown = {each.cluster for each in batch.next if each not in waiting}
-        archived: dict[BusPartition, int] = {}
-        for cluster in unknown:
-            archived.update(await self._retrier.run("the archive", lambda at=cluster: self._archive.next_offsets(at)))  # type: ignore[misc]
+        unknown = [each for each in batch.next if each not in waiting]
+        archived = await self._retrier.run("the archive", lambda: self._archive.ends_of(unknown)) if unknown else {}
         found = {**archived, **waiting}
         return {each: found[each] for each in batch.next if each in found}
 
@@ -178,10 +175,10 @@ class Archiver:
         self._flushing = asyncio.create_task(self._write(self._written))
 
     async def _write(self, buffer: RowBuffer) -> None:
-        table, ranges, gaps = buffer.table(), buffer.ranges(), tuple(buffer.gaps)
-        await self._flush_retrier.run("the archive", lambda: self._archive.append(table, ranges, gaps))
+        table, ranges = buffer.table(), buffer.ranges()
+        await self._flush_retrier.run("the archive", lambda: self._archive.append(table, ranges))
         self.metrics.flushes += 1
-        self.metrics.records += table.num_rows
+        self.metrics.records += buffer.rows
         newest = pc.max(table["append_time"].cast("int64")).as_py() if table.num_rows else None
         self.metrics.archived_until = max(filter(None, (newest, self.metrics.archived_until)), default=None)
 

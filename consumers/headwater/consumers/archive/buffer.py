@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from headwater.consumers.archive.arrow import ArrowTable, pa, pc
-from headwater.consumers.archive.columns import SCHEMA
-from headwater.consumers.archive.state import ArchivedRange
+from headwater.consumers.archive.columns import gap_rows
+from headwater.consumers.archive.table import ArchivedRange
 from headwater.consumers.sources.api import BusRecord, OffsetGap, SourceBatch
 from headwater.lineage.bulk import BusPartition
 
@@ -28,11 +28,11 @@ class RowBuffer:
     """When the first of it came."""
 
     def __bool__(self) -> bool:
-        return bool(self.end or self.gaps)
+        return bool(self.rows or self.gaps)
 
     def add(self, table: ArrowTable, batch: SourceBatch, known: Mapping[BusPartition, int]) -> None:
         """Add a batch with its rows; `known` is where its partitions were expected to continue."""
-        if not self:
+        if not self:  # offsets without a record or gap, such as marks of transactions, aren't written for themselves
             self.since = time.monotonic()
         if table.num_rows:
             self.tables.append(table)
@@ -57,10 +57,12 @@ class RowBuffer:
         self.gaps = [each for each in self.gaps if each.partition not in lost]
 
     def table(self) -> ArrowTable:
-        return pa.concat_tables(self.tables) if self.tables else SCHEMA.empty_table()
+        """Return a row for each record and each gap."""
+        topics = dict.fromkeys((each.partition for each in self.gaps), self.topic)
+        return pa.concat_tables([*self.tables, gap_rows(self.gaps, topics)])
 
     def ranges(self) -> list[ArchivedRange]:
-        return [ArchivedRange(each, self.topic, self.first[each], end) for each, end in sorted(self.end.items())]
+        return [ArchivedRange(each, self.first[each], end) for each, end in sorted(self.end.items())]
 
 
 def first_offsets(records: Iterable[BusRecord]) -> dict[BusPartition, int]:

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timezone
 from typing import Any, Final
 
 from headwater.consumers.archive.arrow import ArrowTable, pa, pc
-from headwater.consumers.archive.column_decoding import ColumnDecoder
-from headwater.consumers.archive.decoding import DECODED_FIELDS, TIME
-from headwater.consumers.sources.api import BusRecord
+from headwater.consumers.archive.decoding import DECODED_FIELDS, TIME, EventReader, to_columns
+from headwater.consumers.sources.api import BusRecord, OffsetGap
 from headwater.events.clock import wall_micros
+from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
 
-HEADERS: Final = pa.list_(pa.struct([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.binary())]))
-RECORD_FIELDS: Final = (
-    pa.field("cluster", pa.string(), nullable=False),
-    pa.field("topic_id", pa.string(), nullable=False),
-    pa.field("topic", pa.string(), nullable=False),
-    pa.field("partition", pa.int32(), nullable=False),
-    pa.field("offset", pa.int64(), nullable=False),
-    pa.field("append_time", TIME),
-    pa.field("key", pa.binary()),
-    pa.field("headers", HEADERS, nullable=False),
-    pa.field("data", pa.binary(), nullable=False),
+MISSING: Final = "missing"
+"""The kind of a row that is no record: it says which offsets the bus had lost, and why."""
+EXPIRED: Final = "expired"
+"""The kind of a row that says which offsets retention removed."""
+PARTITIONED_BY: Final = ("day", "topic_id", "partition")
+HEADERS: Final = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("value", pa.binary())]))
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("day", pa.date32()),
+        pa.field("topic_id", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("cluster", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("offset", pa.int64()),
+        pa.field("append_time", TIME),
+        pa.field("key", pa.binary()),
+        pa.field("headers", HEADERS),
+        pa.field("data", pa.binary()),
+        pa.field("checksum", pa.int64()),
+        pa.field("gap_end", pa.int64()),
+        pa.field("gap_reason", pa.string()),
+        *DECODED_FIELDS,
+    ]
 )
-"""What a record is, to the byte."""
-DAY: Final = "day"
-KIND: Final = "kind"
-FILE_SCHEMA: Final = pa.schema([*RECORD_FIELDS, *DECODED_FIELDS])
-"""The columns of a file. `day` and `kind` are in its path."""
-SCHEMA: Final = pa.schema([*FILE_SCHEMA, pa.field(DAY, pa.date32(), nullable=False), pa.field(KIND, pa.string())])
-ORDER: Final = ((KIND, "ascending"), ("key", "ascending"), ("partition", "ascending"), ("offset", "ascending"))
-"""The order of rows within a day."""
+RECORD_COLUMNS: Final = tuple(SCHEMA.names[5:14])
+"""What is read to have records and gaps again: from `offset` to `kind`."""
 _DAY_MICROS: Final = 86_400_000_000
+_ROWS: Final = 5_000
 
 
 class TableBuilder:
@@ -40,67 +49,86 @@ class TableBuilder:
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
-        self._decoder = ColumnDecoder()
+        self._reader = EventReader()
 
     def build(self, records: Sequence[BusRecord]) -> ArrowTable:
         """Return a row for each record, in their order. The day is that of the append time, else today."""
-        data, partitions, offsets, times, keys, headers = zip(*records, strict=True) if records else ((),) * 6
-        clusters, topics = _topic_columns(partitions)
-        bytes_column = pa.array(data, pa.binary())
-        append_times = pa.array(times, pa.int64())
+        none = [None] * len(records)
+        headers = [[{"name": name, "value": value} for name, value in each.headers] for each in records]
+        times = pa.array([each.append_time for each in records], pa.int64())
         columns = [
-            clusters,
-            topics,
-            pa.repeat(pa.scalar(self._topic, pa.string()), len(records)),
-            pa.array([each.number for each in partitions], pa.int32()),
-            pa.array(offsets, pa.int64()),
-            append_times.cast(TIME),
-            pa.array(keys, pa.binary()),
-            _headers_column(headers),
-            bytes_column,
+            *_place_columns([each.partition for each in records], self._topic),
+            pa.array([each.offset for each in records], pa.int64()),
+            times.cast(TIME),
+            pa.array([each.key for each in records], pa.binary()),
+            pa.array(headers, HEADERS),
+            pa.array([each.data for each in records], pa.binary()),
+            pa.array([checksum(each) for each in records], pa.int64()),
+            pa.array(none, pa.int64()),
+            pa.array(none, pa.string()),
         ]
-        kinds, *decoded = self._decoder.decode(data)
-        return pa.Table.from_arrays([*columns, *decoded, _days(append_times), kinds], schema=SCHEMA)
+        decoded = to_columns(self._reader.read(each.data) for each in records)
+        return pa.Table.from_arrays([_days(times), *columns, *decoded], schema=SCHEMA)
 
 
-def _topic_columns(partitions: Sequence[BusPartition]) -> tuple[Any, Any]:
-    """Return the clusters and the ids of topics. Nearly always there is one of each."""
-    known = {each[:2] for each in set(partitions)}
-    if len(known) == 1:
-        cluster, topic = next(iter(known))
-        count = len(partitions)
-        return pa.repeat(pa.scalar(cluster, pa.string()), count), pa.repeat(pa.scalar(topic, pa.string()), count)
-    return pa.array([each.cluster for each in partitions], pa.string()), pa.array(
-        [each.topic for each in partitions], pa.string()
-    )
+def gap_rows(
+    gaps: Sequence[OffsetGap], topics: Mapping[BusPartition, str], kind: str = MISSING, day: date | None = None
+) -> ArrowTable:
+    """Return a row for each gap. The day is today unless it is given."""
+    today = day or datetime.now(timezone.utc).date()
+    rows = [
+        {
+            "day": today,
+            "topic_id": each.partition.topic,
+            "partition": each.partition.number,
+            "cluster": each.partition.cluster,
+            "topic": topics[each.partition],
+            "offset": each.first,
+            "gap_end": each.end,
+            "gap_reason": each.reason.value,
+            "kind": kind,
+        }
+        for each in gaps
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def _headers_column(headers: Sequence[tuple[tuple[str, bytes], ...]]) -> Any:
-    offsets, total = [0], 0
-    for each in headers:
-        total += len(each)
-        offsets.append(total)
-    names = pa.array([name for each in headers for name, _ in each], pa.string())
-    values = pa.array([value for each in headers for _, value in each], pa.binary())
-    items = pa.StructArray.from_arrays([names, values], fields=list(HEADERS.value_type))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=HEADERS)
+def checksum(record: BusRecord) -> int:
+    """Return the CRC-32 of a record: a damaged page can decode to other bytes without an error."""
+    parts = [b"%d %d" % (record.offset, -1 if record.append_time is None else record.append_time), record.key or b""]
+    for name, value in record.headers:
+        parts += (name.encode(), value or b"")
+    parts.append(record.data)
+    return zlib.crc32(b"\0".join(parts))
+
+
+def to_items(table: ArrowTable, partition: BusPartition) -> Iterator[BusRecord | OffsetGap]:
+    """Yield the records and gaps of rows. Raises a ValueError at a record that isn't what was archived."""
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        columns = {name: batch.column(name) for name in RECORD_COLUMNS}
+        columns["append_time"] = columns["append_time"].cast(pa.int64())
+        rows = zip(*(columns[name].to_pylist() for name in RECORD_COLUMNS), strict=True)
+        for offset, time, key, headers, data, expected, gap_end, gap_reason, kind in rows:
+            if kind in {MISSING, EXPIRED}:
+                yield OffsetGap(partition, offset, gap_end, GapReason(gap_reason))
+                continue
+            pairs = tuple((each["name"], each["value"]) for each in headers)
+            record = BusRecord(data, partition, offset, time, key, pairs)
+            if checksum(record) != expected:
+                raise ValueError(f"the record at offset {offset} has another checksum")
+            yield record
+
+
+def _place_columns(partitions: Sequence[BusPartition], topic: str) -> list[Any]:
+    return [
+        pa.array([each.topic for each in partitions], pa.string()),
+        pa.array([each.number for each in partitions], pa.int32()),
+        pa.array([each.cluster for each in partitions], pa.string()),
+        pa.repeat(pa.scalar(topic, pa.string()), len(partitions)),
+    ]
 
 
 def _days(append_times: Any) -> Any:
     """Return the days. Where the bus has no times, the day is that of archiving: an event's own time can be wrong."""
     known = pc.fill_null(append_times, wall_micros())
     return pc.divide(known, _DAY_MICROS).cast(pa.int32()).cast(pa.date32())
-
-
-def to_records(table: ArrowTable) -> list[BusRecord]:
-    """Return the records of rows, as they came."""
-    known: dict[tuple[str, str, int], BusPartition] = {}
-    columns = [table.column(each.name).to_pylist() for each in RECORD_FIELDS if each.name != "append_time"]
-    times = table.column("append_time").cast(pa.int64()).to_pylist()
-    records: list[BusRecord] = []
-    for cluster, topic_id, _, number, offset, key, headers, data, time in zip(*columns, times, strict=True):
-        place = (cluster, topic_id, number)
-        partition = known.get(place) or known.setdefault(place, BusPartition(*place))
-        pairs = tuple((each["name"], each["value"]) for each in headers)
-        records.append(BusRecord(data, partition, offset, time, key, pairs))
-    return records

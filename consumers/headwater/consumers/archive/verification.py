@@ -1,25 +1,24 @@
-"""Examines an archive: is each file what was written, and does each partition have every offset once?"""
+"""Reads an archive from end to end: is each record as it was, and does each partition have every offset once?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from headwater.consumers.archive.arrow import pc
-from headwater.consumers.archive.directory import ParquetArchive
-from headwater.consumers.archive.files import digest_of, spans_of
-from headwater.consumers.archive.state import ArchivedPartition, ArchiveFile, ArchiveState
+from headwater.consumers.archive.columns import RECORD_COLUMNS, to_items
+from headwater.consumers.archive.ordered_rows import missing_offsets
+from headwater.consumers.archive.table import ArchivedPartition, ArchiveFile, ArchiveState, EventArchive
+from headwater.consumers.sources.api import BusRecord, OffsetGap
 from headwater.errors import HeadwaterError
 from headwater.lineage.bulk import BusPartition
 
-_PLACE: Final = ("cluster", "topic_id", "partition", "offset")
 _MOST_RANGES: Final = 100
 
 
-class DamagedFile(NamedTuple):
-    """A file that isn't what was written."""
+class ArchiveDamage(NamedTuple):
+    """A file that isn't what was written, or a partition that has records twice."""
 
     path: str
     error: str
@@ -33,73 +32,60 @@ class UnarchivedOffsets(NamedTuple):
     first: int
     end: int
     why: str
-    """`gap` where the bus had lost them, `expired` where retention removed them, else `no record`: a mark of a
+    """`missing` where the bus had lost them, `expired` where retention removed them, else `no record`: a mark of a
     transaction, or a record that a compacted topic had dropped."""
 
 
 class Verification:
     """Examines an archive file by file."""
 
-    def __init__(self, archive: ParquetArchive) -> None:
+    def __init__(self, archive: EventArchive) -> None:
         self._archive = archive
         self.state: ArchiveState = archive.refresh()
-        self.damages: list[DamagedFile] = []
+        self.damages: list[ArchiveDamage] = []
         self.unarchived: list[UnarchivedOffsets] = []
-        self._seen: dict[BusPartition, Any] = {
-            each: np.zeros(max(0, known.next - known.first), np.uint8) for each, known in self.state.partitions.items()
-        }
+        self._gaps: list[tuple[OffsetGap, str]] = []
+        self._offsets: dict[BusPartition, list[Any]] = {each: [] for each in self.state.partitions}
 
     def run(self) -> Iterator[ArchiveFile]:
-        """Examine each file, and yield it afterwards; then look for offsets without a record."""
-        for file in self.state.files.values():
-            error = self._examine(file)
-            if error is not None:
-                self.damages.append(DamagedFile(file.path, error))
+        """Examine each file, and yield it afterwards; then look for offsets that are there twice or not at all."""
+        for file in self.state.files:
+            try:
+                self._examine(file)
+            except HeadwaterError as e:
+                self.damages.append(ArchiveDamage(file.path, str(e)))
             yield file
-        for partition, known in self.state.partitions.items():
-            self.unarchived += self._unarchived(partition, known)
+        damaged = {each.path for each in self.damages}
+        self._gaps = [*missing_offsets(self._archive, (each for each in self.state.files if each.path not in damaged))]
+        for where, known in self.state.partitions.items():
+            self._count(where, known)
 
-    def _examine(self, file: ArchiveFile) -> str | None:
-        try:
-            table = self._archive.read(file, _PLACE)
-            path = self._archive.path_of(file)
-            if path.stat().st_size != file.size or digest_of(path) != file.sha256:
-                return "its bytes aren't those that were written"
-        except (OSError, HeadwaterError) as e:
-            return str(e).strip().partition("\n")[0]
-        if spans_of(table) != file.spans:
-            return "its offsets aren't those that were written"
-        return self._count(table)
+    def _examine(self, file: ArchiveFile) -> None:
+        opened = self._archive.open_file(file)
+        with self._archive.reading(file):
+            if opened is None:
+                raise ValueError("it isn't there")
+            found = list[int]()
+            for group in range(opened.num_row_groups):
+                rows = opened.read_row_group(group, columns=list(RECORD_COLUMNS))
+                found += [each.offset for each in to_items(rows, file.partition) if isinstance(each, BusRecord)]
+            self._offsets[file.partition].append(np.array(found, np.int64))
+            if len(found) != file.records:
+                raise ValueError(f"it has {len(found)} records instead of {file.records}")
 
-    def _count(self, table: Any) -> str | None:
-        for span in spans_of(table):
-            mask = pc.and_(
-                pc.equal(table["partition"], span.partition.number),
-                pc.equal(table["topic_id"], span.partition.topic),
-            )
-            seen, first = self._seen.get(span.partition), self._first(span.partition)
-            if seen is None or span.first < first or span.last - first >= len(seen):
-                return "it has offsets that the archive's log doesn't have"
-            at = table.filter(mask)["offset"].to_numpy() - first
-            np.add.at(seen, at, 1)
-            if (seen[at] > 1).any():
-                return f"partition {span.partition.number}: it has offsets that another file has too"
-        return None
+    def _count(self, where: BusPartition, known: ArchivedPartition) -> None:
+        found = np.sort(np.concatenate([np.empty(0, np.int64), *self._offsets[where]]))
+        twice = int((np.diff(found) == 0).sum())
+        if twice:
+            name = f"{known.topic} partition {where.number}"
+            self.damages.append(ArchiveDamage(name, f"{twice} records are there twice"))
+        ends = np.concatenate(([known.first - 1], found, [known.next]))
+        holes = np.flatnonzero(np.diff(ends) > 1)[:_MOST_RANGES]
+        for first, end in zip((ends[holes] + 1).tolist(), ends[holes + 1].tolist(), strict=True):
+            self.unarchived.append(UnarchivedOffsets(where, known.topic, first, end, self._why(where, first, end)))
 
-    def _first(self, partition: BusPartition) -> int:
-        return self.state.partitions[partition].first
-
-    def _unarchived(self, partition: BusPartition, known: ArchivedPartition) -> list[UnarchivedOffsets]:
-        empty = np.flatnonzero(np.diff(np.concatenate(([1], self._seen[partition] != 0, [1])).astype(np.int8)))
-        found = [(int(a) + known.first, int(b) + known.first) for a, b in zip(empty[::2], empty[1::2], strict=True)]
-        return [
-            UnarchivedOffsets(partition, known.topic, first, end, self._why(partition, first, end))
-            for first, end in found[:_MOST_RANGES]
-        ]
-
-    def _why(self, partition: BusPartition, first: int, end: int) -> str:
-        known: Mapping[BusPartition, ArchivedPartition] = self.state.partitions
-        if end <= known[partition].expired:
-            return "expired"
-        gaps = (each for each in self.state.gaps if each.partition == partition)
-        return "gap" if any(gap.first <= first and (gap.end is None or end <= gap.end) for gap in gaps) else "no record"
+    def _why(self, where: BusPartition, first: int, end: int) -> str:
+        for gap, why in self._gaps:
+            if gap.partition == where and gap.first <= first and (gap.end is None or end <= gap.end):
+                return why
+        return "no record"

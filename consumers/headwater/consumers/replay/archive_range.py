@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
-from headwater.consumers.archive.directory import ParquetArchive
 from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
 from headwater.consumers.sources import SourceBatch
 from headwater.consumers.sources.archive import ArchiveSource
@@ -15,13 +13,13 @@ from headwater.lineage.bulk import BusPartition
 
 
 class ArchiveRange:
-    def __init__(self, address: str, directory: Path, stored: StoredPositions) -> None:
+    def __init__(self, address: str, place: str, stored: StoredPositions) -> None:
         """`stored` returns the offsets of the store that is filled, for `rewind`."""
         self.address = address
-        self.archive: Final = ParquetArchive.open(directory)
         self._stored = stored
         self._at = RangePositions()
-        self._source = ArchiveSource(directory, "replay", self._begin_at)
+        self._source = ArchiveSource(place, "replay", self._begin_at)
+        self.archive: Final = self._source.archive
         self.kind = self._source.kind
         self.topic = self._source.topic
 
@@ -63,7 +61,6 @@ class ArchiveRange:
 
     def close(self) -> None:
         self._source.close()
-        self.archive.close()
 
     def _begin_at(self, cluster: str) -> Positions:
         """Return where reading begins. Partitions that aren't to be read begin at their ends."""

@@ -34,8 +34,8 @@ class PipelineOptions:
     """Settings of Kafka's Java client, with `bootstrap.servers`. Empty with `log` and `archive`."""
     log: Path | None = None
     """The directory of a local log that is read instead of Kafka."""
-    archive: Path | None = None
-    """The directory of an archive that is read instead of Kafka."""
+    archive: str | None = None
+    """The directory or URL of an archive that is read instead of Kafka."""
     group: str = GROUP
     """Whose offsets these are in the store. A writer of the same group goes on where the pipeline ended."""
     checkpoint: str | None = None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from headwater.consumers.archive.state import ArchiveFile
+from headwater.consumers.archive.columns import EXPIRED, MISSING
+from headwater.consumers.archive.table import ArchiveFile
 from headwater.consumers.replay.archive_range import ArchiveRange
 from headwater.consumers.replay.kafka_range import KafkaRange
 from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.replay.ranges import RangeSource
-from headwater.consumers.sources import OffsetGap
 from headwater.consumers.spark.pipeline.log_batches import LogBatch
 from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
 from headwater.consumers.spark.pipeline.records import SCHEMA, by_key, kafka_frame, kafka_options
@@ -30,29 +30,34 @@ _OF_ARCHIVE: Final = (
     "unix_micros(append_time) AS append_time",
     "key",
     "CAST(headers AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers",
-    "CAST(NULL AS BIGINT) AS gap_end",
-    "CAST(NULL AS STRING) AS gap_reason",
+    "gap_end",
+    "gap_reason",
+)
+_FILE_SCHEMA: Final = (
+    "cluster string, offset bigint, append_time timestamp, key binary, data binary, "
+    "headers array<struct<name: string, value: binary>>, gap_end bigint, gap_reason string, kind string, "
+    "day date, topic_id string, partition int"
 )
 
 
-def archive_frame(
-    spark: SparkSession, paths: Sequence[str], ranges: RangesByPartition, gaps: Sequence[OffsetGap] = ()
-) -> DataFrame:
-    """Return the records of ranges out of files of an archive, and a row for each gap. All ranges are of one topic."""
+def archive_frame(spark: SparkSession, place: str, paths: Sequence[str], ranges: RangesByPartition) -> DataFrame:
+    """Return the records of ranges out of files of an archive, and a row for each gap that begins in one of them.
+
+    All ranges are of one topic, and `paths` are relative to the place of the archive.
+    """
     if paths:
+        root = place.rstrip("/").replace("s3://", "s3a://", 1)  # as Hadoop calls it
         one = next(iter(ranges))
         wanted = " OR ".join(
             f"(partition = {each.number} AND offset >= {found.first} AND offset < {found.end})"
             for each, found in ranges.items()
         )
-        rows = spark.read.parquet(*paths)
+        rows = spark.read.schema(_FILE_SCHEMA).option("basePath", root).parquet(*(f"{root}/{each}" for each in paths))
+        rows = rows.where(f"kind NOT IN ('{MISSING}', '{EXPIRED}') OR gap_end IS NOT NULL")
         rows = rows.where(rows["cluster"] == one.cluster).where(rows["topic_id"] == one.topic).where(wanted)
         records = rows.selectExpr(*_OF_ARCHIVE)
     else:
         records = spark.createDataFrame([], SCHEMA)
-    if gaps:
-        lost = [(None, g.partition.number, g.first, None, None, None, g.end, g.reason.value) for g in gaps]
-        records = records.unionByName(spark.createDataFrame(lost, SCHEMA))
     return by_key(records)
 
 
@@ -88,10 +93,9 @@ class RangeBatch:
         raise ConfigurationError(f"{source.address} can't be read by Spark: leave out --by spark")
 
     def _archived(self, source: ArchiveRange, ranges: RangesByPartition) -> DataFrame:
-        state = source.archive.refresh()
-        files = [each for each in state.files.values() if has_records_in(each, ranges)]
-        gaps = [each for each in state.gaps if begins_in(each, ranges)]
-        return archive_frame(self._spark, [str(source.archive.path_of(each)) for each in files], ranges, gaps)
+        files = source.archive.refresh().files
+        paths = [each.path for each in files if has_records_in(each, ranges)]
+        return archive_frame(self._spark, source.archive.address, paths, ranges)
 
     def check(self) -> None:
         """Raise an error if the topic was deleted and made again meanwhile."""
@@ -114,14 +118,5 @@ class ArchiveBus:
 
 
 def has_records_in(file: ArchiveFile, ranges: RangesByPartition) -> bool:
-    return any(
-        span.first < ranges[span.partition].end and span.last >= ranges[span.partition].first
-        for span in file.spans
-        if span.partition in ranges
-    )
-
-
-def begins_in(gap: OffsetGap, ranges: RangesByPartition) -> bool:
-    """Return whether a gap begins in one of the ranges: so each gap is reported once."""
-    found = ranges.get(gap.partition)
-    return found is not None and gap.end is not None and found.first <= gap.first < found.end
+    found = ranges.get(file.partition)
+    return found is not None and file.first < found.end and file.end > found.first

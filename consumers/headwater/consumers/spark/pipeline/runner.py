@@ -77,7 +77,7 @@ class PipelineRun:
         if self._options.log is not None:
             self._run_log(self._options.log.expanduser(), meta, make_writer)
         elif self._options.archive is not None:
-            self._run_archive(self._options.archive.expanduser(), meta, make_writer)
+            self._run_archive(self._options.archive, meta, make_writer)
         else:
             with suppress(StopRequested):
                 self._run_kafka(meta, make_writer)
@@ -88,11 +88,11 @@ class PipelineRun:
 
         self._run_polled(LogBus(self._spark, directory), make)
 
-    def _run_archive(self, directory: Path, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
+    def _run_archive(self, place: str, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
         def make(cluster: str, topic: str) -> OrderedBatches:
             return self._writer(make_writer, self._bus(meta, source.kind, cluster, topic, source.topic))
 
-        with closing(ArchiveRange(str(directory), directory, dict)) as source:
+        with closing(ArchiveRange(place, place, dict)) as source:
             self._run_polled(ArchiveBus(self._spark, source), make)
 
     def _run_polled(self, bus: PolledBus, make: Callable[[str, str], OrderedBatches]) -> None:

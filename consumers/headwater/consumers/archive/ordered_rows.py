@@ -1,0 +1,86 @@
+"""Reads the rows of one partition of the bus in the order of their offsets.
+
+Files of an archive are sorted, and mostly follow each other, so few rows are in memory at once. Where offsets of files
+or of row groups overlap, rows wait until nothing that isn't read yet can come before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from headwater.consumers.archive.arrow import ArrowTable, pa, pc
+from headwater.consumers.archive.columns import RECORD_COLUMNS, to_items
+from headwater.consumers.archive.table import ArchiveFile, EventArchive
+from headwater.consumers.sources.api import OffsetGap
+from headwater.errors import TransientError
+
+_LAST: Final = (1 << 63) - 1
+
+
+class OrderedRows(NamedTuple):
+    """Rows in order."""
+
+    rows: ArrowTable
+    file: ArchiveFile
+    """Where the last of them come from."""
+    bound: int
+    """What comes later has no offset before it."""
+
+
+class ReplacedFileError(TransientError):
+    """A file isn't there: it was replaced, or it is lost."""
+
+
+def ordered_rows(
+    archive: EventArchive, files: Iterable[ArchiveFile], at: int = 0, columns: Sequence[str] = RECORD_COLUMNS
+) -> Iterator[OrderedRows]:
+    """Yield the rows of a partition's files from an offset on, in the order of offsets."""
+    wanted = sorted((each for each in files if each.end > at), key=lambda file: (file.first, file.end, file.path))
+    waiting: list[ArrowTable] = []
+    for number, file in enumerate(wanted):
+        opened = archive.open_file(file)
+        if opened is None:
+            raise ReplacedFileError(f"{archive.name_of(file)} isn't there: restore it from a copy of the archive")
+        following = wanted[number + 1].first if number + 1 < len(wanted) else _LAST
+        with archive.reading(file):
+            firsts = [*_first_offsets(opened), following]
+        for group in range(opened.num_row_groups):
+            with archive.reading(file):
+                rows = opened.read_row_group(group, columns=list(columns))
+                rows = rows.filter(_is_wanted(rows, at))
+                found = pa.concat_tables([*waiting, rows]).sort_by([("offset", "ascending"), ("gap_end", "ascending")])
+            bound = min(firsts[group + 1 :])
+            free = pc.sum(pc.less(found["offset"], bound)).as_py() or 0
+            waiting = [found.slice(free)] if free < found.num_rows else []
+            if free:
+                yield OrderedRows(found.slice(0, free), file, bound)
+
+
+def missing_offsets(archive: EventArchive, files: Iterable[ArchiveFile]) -> Iterator[tuple[OffsetGap, str]]:
+    """Yield the gaps in files, each with the kind of its row: `missing` or `expired`."""
+    for file in files:
+        opened = archive.open_file(file) if file.gaps else None
+        if opened is not None:
+            with archive.reading(file):
+                rows = opened.read(columns=list(RECORD_COLUMNS))
+                rows = rows.filter(pc.is_null(rows["checksum"]))
+                found = [each for each in to_items(rows, file.partition) if isinstance(each, OffsetGap)]
+            yield from zip(found, rows["kind"].to_pylist(), strict=True)
+
+
+def _is_wanted(rows: ArrowTable, at: int) -> Any:
+    """Records from an offset on, and gaps that end behind it."""
+    ends = pc.fill_null(rows["gap_end"], -1)
+    return pc.or_(pc.greater_equal(rows["offset"], at), pc.greater(ends, at))
+
+
+def _first_offsets(opened: Any) -> list[int]:
+    """Return the least offset of each row group."""
+    groups = [opened.metadata.row_group(number) for number in range(opened.num_row_groups)]
+    return [
+        column.statistics.min
+        for group in groups
+        for column in map(group.column, range(group.num_columns))
+        if column.path_in_schema == "offset"
+    ]
