@@ -37,8 +37,10 @@ class Topic(NamedTuple):
 
 
 def new_topic(kafka: KafkaServer, records: Sequence[RawRecord], time_type: str = "LogAppendTime") -> Topic:
-    """A topic with these records, and an event behind each."""
-    name = topics.new_topic(kafka.address, "hostile", settings={"message.timestamp.type": time_type})
+    """A topic with these records, and an event behind each. What is old by its own time doesn't expire meanwhile:
+    a broker looks for that half a minute after its start."""
+    settings = {"message.timestamp.type": time_type, "retention.ms": "-1"}
+    name = topics.new_topic(kafka.address, "hostile", settings=settings)
     for number, each in enumerate(records, 1):
         send_raw(kafka.address, name, [each])
         send_raw(kafka.address, name, [sound(number)])
