@@ -18,7 +18,7 @@ from headwater.errors import TransientError
 _LAST: Final = (1 << 63) - 1
 
 
-class OrderedRows(NamedTuple):
+class SortedRows(NamedTuple):
     """Rows in order."""
 
     rows: ArrowTable
@@ -34,7 +34,7 @@ class ReplacedFileError(TransientError):
 
 def ordered_rows(
     archive: EventArchive, files: Iterable[ArchiveFile], at: int = 0, columns: Sequence[str] = RECORD_COLUMNS
-) -> Iterator[OrderedRows]:
+) -> Iterator[SortedRows]:
     """Yield the rows of a partition's files from an offset on, in the order of offsets."""
     wanted = sorted((each for each in files if each.end > at), key=lambda file: (file.first, file.end, file.path))
     waiting: list[ArrowTable] = []
@@ -54,7 +54,7 @@ def ordered_rows(
             free = pc.sum(pc.less(found["offset"], bound)).as_py() or 0
             waiting = [found.slice(free)] if free < found.num_rows else []
             if free:
-                yield OrderedRows(found.slice(0, free), file, bound)
+                yield SortedRows(found.slice(0, free), file, bound)
 
 
 def missing_offsets(archive: EventArchive, files: Iterable[ArchiveFile]) -> Iterator[tuple[OffsetGap, str]]:

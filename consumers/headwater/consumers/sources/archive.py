@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from headwater.consumers.archive.columns import to_items
-from headwater.consumers.archive.ordered_rows import OrderedRows, ReplacedFileError, ordered_rows
+from headwater.consumers.archive.ordered_rows import ReplacedFileError, SortedRows, ordered_rows
 from headwater.consumers.archive.table import ArchiveState, EventArchive
 from headwater.consumers.sources.api import BusRecord, OffsetGap, SourceBatch, StoredOffsets
 from headwater.consumers.sources.local_log import KIND as LOG_KIND
@@ -29,7 +29,7 @@ class _PartitionReading:
     """Where reading is in a partition, and its rows from there on."""
 
     at: int
-    rows: Iterator[OrderedRows] | None = None
+    rows: Iterator[SortedRows] | None = None
     day: date = field(default=date.min)
     """Of the rows that came last: partitions are read about alike."""
 
