@@ -51,17 +51,6 @@ def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int, *, pack
     return state.digest()
 
 
-def by_columns(emitted: list[tuple[Event, int | None]], size: int) -> str:
-    state, mapper = RowSet(), BatchMapper(packs=True, fewest=1)
-    for start in range(0, len(emitted), size):
-        some = [(CODEC.encode(event), appended) for event, appended in emitted[start : start + size]]
-        for number in mapper.add_known([data for data, _ in some], [appended for _, appended in some]):
-            assert mapper.add(*some[number]) is None
-        state.merge(rows_of(mapper))
-    assert rows_of(mapper) == []
-    return state.digest()
-
-
 def rows_of(mapper: BatchMapper) -> list[Row]:
     batch = mapper.drain()
     unpacked = [
@@ -152,9 +141,9 @@ def with_other_numbers(place: Input | Output) -> st.SearchStrategy[Input | Outpu
 
 @given(of_few_shapes().map(unique), st.lists(NOW, min_size=12, max_size=12), st.integers(3, 12))
 @settings(max_examples=examples(60), deadline=None)
-def test_by_columns_of_few_shapes(emitted: list[Event], appended: list[int | None], size: int) -> None:
+def test_of_few_shapes_in_copys_format(emitted: list[Event], appended: list[int | None], size: int) -> None:
     both = list(zip(emitted, appended, strict=False))
-    assert by_columns(both, size) == by_the_law(both)
+    assert by_the_short_way(both, size, packs=True) == by_the_law(both)
 
 
 @pytest.mark.slow
@@ -169,7 +158,7 @@ def test_of_all_kinds(emitted: list[tuple[Event, int | None]], size: int) -> Non
 def test_of_whatever_stands_in_them(emitted: list[tuple[Event, int | None]], size: int) -> None:
     again = [*emitted, *emitted]
     assert by_the_short_way(again, size) == by_the_law(emitted)
-    assert by_columns([*again, *again], 2 * size) == by_the_law(emitted)
+    assert by_the_short_way([*again, *again], 2 * size, packs=True) == by_the_law(emitted)
 
 
 @pytest.mark.slow

@@ -40,24 +40,23 @@ def commit(number: int, job: int, run: int, sources: int) -> bytes:
 
 
 @pytest.mark.parametrize(("jobs", "runs", "sources"), [(350, 1, 10), (14, 60, 40)])
-@pytest.mark.parametrize("by_columns", [False, True])
+@pytest.mark.parametrize("packs", [False, True])
 def test_it_is_bounded_in_bytes(
-    monkeypatch: pytest.MonkeyPatch, jobs: int, runs: int, sources: int, by_columns: bool
+    monkeypatch: pytest.MonkeyPatch, jobs: int, runs: int, sources: int, packs: bool
 ) -> None:
     """Many jobs, whose templates were bounded by the size of their events only, a ninetieth of their own; and many
     runs of few jobs, whose rows weren't bounded at all."""
     monkeypatch.setattr(batch_mapper, "MOST_MEMORY", 3 * MEGABYTE)
     events = [commit(job * runs + run + 1, job, run, sources) for run in range(runs) for job in range(jobs)]
-    mapper = BatchMapper(packs=by_columns, fewest=1)
-    mapper.add_known(events[:1], [None])
+    mapper = BatchMapper(packs=packs)
     mapper.add(events[0])  # what is built once for all
     mapper.drain()
     gc.collect()
     tracemalloc.start()
     for start in range(0, len(events), 20):
         some = events[start : start + 20]
-        for each in mapper.add_known(some, [None] * len(some)):
-            mapper.add(some[each])
+        for each in some:
+            mapper.add(each)
         mapper.drain()
     row_builder._known_id.cache_clear()  # bounded by itself
     gc.collect()

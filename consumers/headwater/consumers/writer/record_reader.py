@@ -143,8 +143,7 @@ class RecordReader:
 
     def _gathered(self, records: Sequence[BusRecord]) -> Iterator[DeadLetter]:
         add = self._gathering.add
-        known = [record.data for record in records], [record.append_time for record in records]
-        for record in map(records.__getitem__, self._gathering.add_known(*known)):
+        for record in records:
             try:
                 unknown = add(record.data, record.append_time)
             except DecodeError as e:

@@ -77,7 +77,6 @@ def _ordered_copies(kind: RowKind, rows: Iterable[Row], copies: CopyRows) -> lis
     if rows:
         combined = CopyRows()
         combined.by_kind[kind.name] = dict(copies.by_kind.get(kind.name, {}))
-        combined.blocks = copies.blocks
         for row in rows:
             combined.add(kind, row.id, copy_row(row))
         copies = combined

@@ -8,9 +8,6 @@ event_templates                         recognises events of a known shape
 row_comparison                          finds out where the values of rows come from
 row_templates                           renders rows from the values of an event
 repeated_rows                           rows that many events repeat
-column_mapper                           maps events of known shapes by columns, where numpy is installed
-column_layout, slot_columns             which events are mapped together, and the values of their slots
-column_rows                             makes the rows of events of one layout
 """
 
 from headwater.lineage.mapping.batch_mapper import BatchMapper, MappedBatch

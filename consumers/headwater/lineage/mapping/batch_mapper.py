@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Iterator, Sequence
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Container, Iterator
+from typing import Any, Final, NamedTuple
 
 from headwater.events.avro import Codec, UnknownEvent
 from headwater.events.avro.raw_reader import kind_of
@@ -19,12 +17,7 @@ from headwater.lineage.rows import Row, RowTimes, combine_rows, merge_by_key
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.copy_format import CopyRows
 
-if TYPE_CHECKING:
-    from headwater.lineage.mapping.column_mapper import ColumnMapper
-
 _NONE: Final[frozenset[bytes]] = frozenset()
-FEWEST_BY_COLUMNS: Final = 256
-"""Fewer events of a kind are quicker one by one."""
 MOST_MEMORY: Final = 192 << 20
 """About how much memory may hold what was learned, in bytes. Then all is forgotten, and learned anew."""
 _ROW_MEMORY: Final = 350
@@ -53,18 +46,15 @@ class BatchMapper:
         known: Container[bytes] = _NONE,
         *,
         packs: bool = False,
-        fewest: int = FEWEST_BY_COLUMNS,
     ) -> None:
         """`known` are the ids of immutable rows that the store has already. With `packs` most rows come in COPY's
-        format, and at least `fewest` events of a kind are mapped by columns where numpy is installed."""
-        self._fewest = fewest
+        format."""
         self._known = known
         self._packs = packs
         self._codec = codec or Codec()
         self._templates = {kind: EventTemplates(kind) for kind in LEARNABLE}
-        self.repeats = PendingRepeats()
+        self._repeats = PendingRepeats()
         self._rows_of_runs = 0
-        self._by_columns: dict[str, ColumnMapper] = {}
         self._forget_batch()
 
     def _forget_batch(self) -> None:
@@ -72,7 +62,7 @@ class BatchMapper:
         self._lasting: dict[bytes, Row] = {}
         self._copied_lasting: dict[bytes, Row] = {}
         self._left_out: list[Row] = []
-        self.copied_rows = CopyRows()
+        self._copies = CopyRows()
         self._arrived: dict[tuple[bytes, str, int], list[int]] = {}
 
     def add(self, data: bytes, append_time: int | None = None) -> UnknownEvent | None:
@@ -92,58 +82,26 @@ class BatchMapper:
             templates.learn(data, event, append_time, rows)
         return None
 
-    def add_known(self, events: Sequence[bytes], append_times: Sequence[int | None]) -> list[int]:
-        """Add those of many events whose shapes are known, or can be learned from one of them, by columns. Return the
-        numbers of the others, in their order."""
-        if not self._packs or len(events) < self._fewest or find_spec("numpy") is None:
-            return list(range(len(events)))
-        by_kind: defaultdict[str | None, list[int]] = defaultdict(list)
-        for number, data in enumerate(events):
-            by_kind[kind_of(data)].append(number)
-        left: list[int] = []
-        for kind, numbers in by_kind.items():
-            if kind not in self._templates or len(numbers) < self._fewest:
-                left += numbers
-                continue
-            by_columns = self._column_mapper(kind)
-            rest = by_columns.map([events[each] for each in numbers], [append_times[each] for each in numbers])
-            left += [numbers[each] for each in rest]
-        return sorted(left)
-
-    def _column_mapper(self, kind: str) -> ColumnMapper:
-        from headwater.lineage.mapping.column_mapper import ColumnMapper  # noqa: PLC0415 - it needs numpy
-
-        known = self._by_columns.get(kind)
-        if known is None:
-            known = self._by_columns[kind] = ColumnMapper(self._templates[kind], kind, self)
-        return known
-
-    def build_repeated(self, template: EventTemplate, run: tuple[Any, ...], environment: RowValues) -> RepeatedRows:
-        """Build the rows that repeat in each event of a run."""
-        repeated, built = template.build_repeated(run, environment)
-        self._rows_of_runs += built
-        return repeated
-
     def add_event(self, event: Event, append_time: int | None = None) -> None:
         """Add a decoded event."""
         self._add_mapped(event, append_time)
 
     def drain(self) -> MappedBatch:
         """Return the rows of all events that were added since the last call."""
-        for repeated in self.repeats.drain():
+        for repeated in self._repeats.drain():
             for row in repeated.drain():
-                self.merge(row)
+                self._merge(row)
             if self._packs:
                 self._copy_lasting(repeated)
             else:
                 for row in repeated.lasting:
                     self._merge_lasting(row)
         for row in self._arrival_rows():
-            self.merge(row)
+            self._merge(row)
         self._forget_if_large()
         lasting = list(self._lasting.values())
         new = list((self._lasting | self._copied_lasting).values())
-        batch = MappedBatch([*self._rows.values(), *lasting], new, self._left_out, self.copied_rows)
+        batch = MappedBatch([*self._rows.values(), *lasting], new, self._left_out, self._copies)
         self._forget_batch()
         return batch
 
@@ -153,31 +111,31 @@ class BatchMapper:
         if arrival is None:
             return False
         producer, number, time, stamp = arrival
-        self.arrive(producer, template.family, number, time)
+        self._arrive(producer, template.family, number, time)
         environment = template.environment(values, arrival)
         repeated, built = template.repeated(environment)
         self._rows_of_runs += built
-        self.repeats.record(repeated, time, stamp)
+        self._repeats.record(repeated, time, stamp)
         if template.copies and self._packs:
             self._add_copies(template, environment)
         else:
             for each in template.facts:
                 row = each.row(environment)
                 environment.append(row.id)
-                self.merge(row)
+                self._merge(row)
         for each in template.others:
-            self.merge(each.row(environment))
+            self._merge(each.row(environment))
         return True
 
     def _add_copies(self, template: EventTemplate, environment: RowValues) -> None:
-        copied, by_kind = template.copied.environment(environment), self.copied_rows.by_kind
+        copied, by_kind = template.copied.environment(environment), self._copies.by_kind
         for each in template.copies:
             number = each.id(environment)
             environment.append(number)
             copied.append(number)
             rows = by_kind[each.kind.name]
             if number in rows:
-                self.copied_rows.add(each.kind, number, each.render(copied))
+                self._copies.add(each.kind, number, each.render(copied))
             else:
                 rows[number] = each.render(copied)
 
@@ -200,10 +158,10 @@ class BatchMapper:
             if row.kind.is_immutable:
                 self._merge_lasting(row)
             else:
-                self.merge(row)
+                self._merge(row)
         return rows
 
-    def arrive(self, producer: bytes, family: str, number: int, time: int) -> None:
+    def _arrive(self, producer: bytes, family: str, number: int, time: int) -> None:
         """Record the arrival of an event. One row per 63 numbers is built at the end."""
         block, bit = divmod(number - 1, ARRIVALS_PER_ROW)
         found = self._arrived.get((producer, family, block))
@@ -220,7 +178,7 @@ class BatchMapper:
         for key, (first, last, bits) in self._arrived.items():
             yield Row(t.ARRIVAL, row_id(t.ARRIVAL, key), key, (), RowTimes(first, last), (), bits)
 
-    def merge(self, row: Row) -> None:
+    def _merge(self, row: Row) -> None:
         known = self._rows.get(row.id)
         self._rows[row.id] = row if known is None else combine_rows(known, row)
 
@@ -230,7 +188,7 @@ class BatchMapper:
                 self._left_out.append(row)
             else:
                 self._copied_lasting[row.id] = row
-                self.copied_rows.by_kind[row.kind.name][row.id] = data
+                self._copies.by_kind[row.kind.name][row.id] = data
 
     def _merge_lasting(self, row: Row) -> None:
         if row.id in self._known:

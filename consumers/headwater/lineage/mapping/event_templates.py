@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from headwater.events.avro.raw_reader import LATEST
 from headwater.events.avro.template_cache import Match, Template, TemplateCache
 from headwater.events.envelope import Event
-from headwater.lineage.mapping.column_layout import ColumnLayout, FactLayout, SlotPlace, width_of
 from headwater.lineage.mapping.repeated_rows import RepeatedRows
 from headwater.lineage.mapping.row_builder import arrival_family, cap_time, clean_text, make_stamp
 from headwater.lineage.mapping.row_comparison import NotLearnableError, RowComparison, render_text
@@ -133,12 +132,10 @@ class EventTemplate:
         self._counts = tuple(slot for path, slot in slots.places.items() if path[-1] in COUNTS)
         self._clean = tuple(slot for slot, value in enumerate(slots.values) if isinstance(value, str))
         self._texts, self._ranks = comparison.texts, comparison.ranks
-        self._slots = slots
         layout = ValueLayout(len(slots.values), len(self._ranks), len(self._texts))
         self._repeated = rows.repeated
         self._in_runs = [RowTemplate(*each, layout) for each in rows.in_runs]
-        self._run_places = sorted({layout.place(each) for each in _key_sources(rows.in_runs)})
-        self._run_key = picker(self._run_places)
+        self._run_key = picker(sorted({layout.place(each) for each in _key_sources(rows.in_runs)}))
         self._of_runs: dict[tuple[Any, ...], RepeatedRows] = {}
         self.others: Final = [RowTemplate(*each, layout) for each in rows.others]
         self.facts: Final = [RowTemplate(*each, layout) for each in rows.facts]
@@ -168,31 +165,13 @@ class EventTemplate:
         """Return the rows that repeat in each event of a run, and how many of them had to be built."""
         key = self._run_key(environment)
         known = self._of_runs.get(key)
-        return (known, 0) if known is not None else self.build_repeated(key, environment)
-
-    def build_repeated(self, key: tuple[Any, ...], environment: RowValues) -> tuple[RepeatedRows, int]:
+        if known is not None:
+            return known, 0
         if len(self._of_runs) >= _MOST_RUNS:
             self._of_runs.clear()
         of_run = [each.row(environment) for each in self._in_runs]
         built = self._of_runs[key] = RepeatedRows([*self._repeated, *of_run])
         return built, len(of_run)
-
-    def layout(self) -> ColumnLayout:
-        """Return what events have to have in common so that their rows are made together."""
-        slots = zip(self._slots.places, self._slots.values, strict=True)
-        return ColumnLayout(
-            self.family,
-            tuple([SlotPlace(".".join(map(str, path)), width_of(value)) for path, value in slots]),
-            self._stamped,
-            self._counts,
-            tuple(self._ranks),
-            tuple(self._texts),
-            tuple(self._run_places),
-            tuple(map(FactLayout.of, self.copies)),
-        )
-
-    def known_repeated(self, run: tuple[Any, ...]) -> RepeatedRows | None:
-        return self._of_runs.get(run)
 
 
 def _key_sources(rows: Sequence[RowSources]) -> Iterator[ValueSource]:
@@ -200,22 +179,11 @@ def _key_sources(rows: Sequence[RowSources]) -> Iterator[ValueSource]:
         yield from (each for each in sources[1 : 1 + len(kind.key)] if not each.is_constant)
 
 
-class LaidOutTemplate(NamedTuple):
-    """A template, and the layout that it has in common with others."""
-
-    template: EventTemplate
-    layout: ColumnLayout
-    """The same object for equal layouts."""
-
-
 class EventTemplates:
     """The templates of one kind of events."""
 
     def __init__(self, kind: str) -> None:
         self.cache: Final[TemplateCache[EventTemplate]] = TemplateCache(kind, LEARNABLE[kind].varying)
-        self.by_constants: Final[dict[bytes, LaidOutTemplate]] = {}
-        """By all bytes of an event outside of its slots: the shapes whose events are mapped by columns."""
-        self._layouts: dict[ColumnLayout, ColumnLayout] = {}
         self._memory = LEARNABLE[kind].memory
         self._credit = _MOST_CREDIT
         self._seen = 0
@@ -231,20 +199,9 @@ class EventTemplates:
 
     def match(self, data: bytes) -> Match[EventTemplate] | None:
         found = self.cache.match(data)
-        if found is not None:
-            self.count_known(1)
+        if found is not None and self._credit < _MOST_CREDIT:
+            self._credit += _CREDIT
         return found
-
-    def remember(self, constants: bytes, template: EventTemplate) -> LaidOutTemplate:
-        """Remember the constant bytes of a template."""
-        layout = template.layout()
-        shape = self.by_constants[constants] = LaidOutTemplate(template, self._layouts.setdefault(layout, layout))
-        return shape
-
-    def count_known(self, events: int) -> None:
-        """Give credit for events that were recognised."""
-        if self._credit < _MOST_CREDIT:
-            self._credit += _CREDIT * events
 
     def learn(self, data: bytes, event: Event, append_time: int | None, rows: Sequence[Row]) -> None:
         """Learn the shape of an event, given the rows that `map_event` yielded for it."""
@@ -265,8 +222,6 @@ class EventTemplates:
 
     def forget(self) -> None:
         self.cache.clear()
-        self.by_constants.clear()
-        self._layouts.clear()
         self.memory = 0
 
 

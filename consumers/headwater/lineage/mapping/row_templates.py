@@ -117,18 +117,13 @@ class RowTemplate:
 class CopyTemplate:
     """Renders one row of an event in COPY's format."""
 
-    __slots__ = ("_pattern", "_pick", "id", "key", "kind", "pieces", "places")
+    __slots__ = ("_pattern", "_pick", "id", "kind")
 
     def __init__(self, kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout, copied: CopyLayout) -> None:
         self.kind = kind
         self.id = _id_maker(kind, sources, layout)
-        self.key = KeyPattern.of(kind, sources, layout)
-        self.pieces = _constant_pieces(kind, sources)
-        """The constant bytes before, between and behind the values that vary."""
-        self.places = tuple([layout.place(each) for each in sources if not each.is_constant])
-        """The places of an environment that hold the values that vary."""
-        self._pattern = b"%b".join(map(escape, self.pieces))
-        self._pick = picker([copied.place(place) for place in self.places])
+        self._pattern = b"%b".join(map(_escape, _constant_pieces(kind, sources)))
+        self._pick = picker([copied.place(layout.place(each)) for each in sources if not each.is_constant])
 
     def render(self, copied: list[bytes]) -> bytes:
         """Render the row. The environment already ends with its id."""
@@ -148,30 +143,16 @@ def _constant_pieces(kind: RowKind, sources: Sequence[ValueSource]) -> tuple[byt
     return tuple(pieces)
 
 
-class KeyPattern(NamedTuple):
-    """What a row's id is a hash of: a pattern for values of these places of an environment. A text is two values, its
-    length in bytes and its bytes."""
-
-    pattern: bytes
-    places: tuple[int, ...]
-
-    @classmethod
-    def of(cls, kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout) -> KeyPattern:
-        key = sources[1 : 1 + len(kind.key)]
-        pattern = escape(encode((kind.name,))) + b"".join(map(_hash_pattern, key))
-        return cls(pattern, tuple([layout.place(each) for each in key if not each.is_constant]))
-
-
 def _id_maker(kind: RowKind, sources: Sequence[ValueSource], layout: ValueLayout) -> Callable[[RowValues], bytes]:
     """Return a function that computes the row's id, as `rows.values.hash_key` does."""
     key = sources[1 : 1 + len(kind.key)]
     if any(isinstance(each.value, str) and not each.is_constant for each in key):
         return _slow_id_maker(kind, key, layout)
-    pattern, places = KeyPattern.of(kind, sources, layout)
+    places = [layout.place(each) for each in key if not each.is_constant]
     if not places:
         number: bytes = sources[0].value
         return lambda _: number
-    pick = picker(places)
+    pattern, pick = _escape(encode((kind.name,))) + b"".join(map(_hash_pattern, key)), picker(places)
 
     def identify(environment: RowValues) -> bytes:
         return blake2b(pattern % pick(environment), digest_size=HASH_BYTES).digest()
@@ -193,13 +174,13 @@ def _slow_id_maker(kind: RowKind, key: Sequence[ValueSource], layout: ValueLayou
 def _hash_pattern(source: ValueSource) -> bytes:
     """Return the part of the pattern that is hashed: the value as `encode` encodes it."""
     if source.is_constant:
-        return escape(encode((source.value,)))
+        return _escape(encode((source.value,)))
     if isinstance(source.value, str):
         return b"t%d:%b"
     return b"i%d;" if isinstance(source.value, int) else b"b%d:%%b" % len(source.value)
 
 
-def escape(data: bytes) -> bytes:
+def _escape(data: bytes) -> bytes:
     """Escape constant bytes of a pattern."""
     return data.replace(b"%", b"%%")
 

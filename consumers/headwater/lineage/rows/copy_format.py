@@ -9,16 +9,12 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from headwater.lineage.rows.columns import column_types, packer, row_of
 from headwater.lineage.rows.model import Row, RowKind, combine_rows
 from headwater.lineage.rows.values import HASH_BYTES, ColumnType
-
-if TYPE_CHECKING:
-    from headwater.lineage.rows.copy_blocks import CopyBlock
 
 _SIGNATURE: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 """The beginning of a stream of rows, with no flags and no extension."""
@@ -32,20 +28,18 @@ _COUNT: Final = struct.Struct(">h")
 
 
 class CopyRows:
-    """Rows in COPY's format, by the name of their kind: single ones by their id, and blocks of them."""
+    """Rows in COPY's format, by the name of their kind and by their id."""
 
     def __init__(self) -> None:
         self.by_kind: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
-        self.blocks: defaultdict[str, list[CopyBlock]] = defaultdict(list)
-        """Several rows of one key may be in them."""
 
     def __len__(self) -> int:
-        return sum(map(len, self.by_kind.values())) + sum(len(each) for some in self.blocks.values() for each in some)
+        return sum(map(len, self.by_kind.values()))
 
     @property
     def kinds(self) -> set[str]:
         """The names of the kinds that have rows."""
-        return {name for name, some in (*self.by_kind.items(), *self.blocks.items()) if some}
+        return {name for name, some in self.by_kind.items() if some}
 
     def add(self, kind: RowKind, number: bytes, data: bytes) -> None:
         """Add a row. A row of the same key is combined with it."""
@@ -60,10 +54,6 @@ class CopyRows:
             of_kind = [each.by_kind[name] for each in parts]
             for row_id, data in some.items():
                 of_kind[row_id[-1] % buckets][row_id] = data
-        for name, blocks in self.blocks.items():
-            for block in blocks:
-                for number, chosen in block.split(buckets):
-                    parts[number].blocks[name].append(chosen)
         return parts
 
     def update(self, other: CopyRows, kinds: Mapping[str, RowKind]) -> None:
@@ -75,29 +65,12 @@ class CopyRows:
                 continue
             for number, data in some.items():
                 self.add(kinds[name], number, data)
-        for name, blocks in other.blocks.items():
-            self.blocks[name] += blocks
 
     def ordered(self, kind: RowKind) -> list[bytes]:
         """Return the rows of a kind, one of each key, sorted by primary key."""
-        single, owner = self.by_kind.get(kind.name, {}), owner_bytes(kind) if kind.partition else slice(0)
-        if kind.name not in self.blocks:
-            by_id = [single[number] for number in sorted(single)]
-            return sorted(by_id, key=itemgetter(owner)) if kind.partition else by_id
-        return self._ordered_blocks(kind, owner)
-
-    def _ordered_blocks(self, kind: RowKind, owner: slice) -> list[bytes]:
-        from headwater.lineage.rows.copy_blocks import sort_places  # noqa: PLC0415 - it needs numpy
-
-        single, blocks = self.by_kind.get(kind.name, {}), self.blocks[kind.name]
-        rows = [*single.values(), *chain.from_iterable(each.lines() for each in blocks)]
-        keys = [*(data[owner] + number for number, data in single.items()), *(each.keys(owner) for each in blocks)]
-        order, same = sort_places(b"".join(keys), len(rows))
-        ordered = [rows[each] for each in order]
-        for place in same:
-            ordered[place] = combine_copies(kind, ordered[place - 1], ordered[place])
-            ordered[place - 1] = b""
-        return [each for each in ordered if each] if same else ordered
+        rows = self.by_kind.get(kind.name, {})
+        by_id = [rows[number] for number in sorted(rows)]
+        return sorted(by_id, key=itemgetter(owner_bytes(kind))) if kind.partition else by_id
 
 
 def combine_copies(kind: RowKind, one: bytes, other: bytes) -> bytes:

@@ -81,11 +81,9 @@ class TemplateCache(Generic[T]):
         schema = physical(json.loads(current_schema(KINDS[kind]).text))
         self._names = _named_types(schema)
         self._header = MAGIC + current_schema(KINDS[kind]).fingerprint
-        self.varying: Final = frozenset(varying)
-        may_vary = [at for at, each in enumerate(schema["fields"]) if _may_vary(each, self.varying, self._names)]
-        self._fields = schema["fields"][: may_vary[-1] + 1]
-        self.fields: Final = len(self._fields)
-        """Behind so many fields of the schema no slot can come."""
+        self._varying = frozenset(varying)
+        may_vary = [at for at, each in enumerate(schema["fields"]) if _may_vary(each, self._varying, self._names)]
+        self._fields = schema["fields"][: may_vary[-1] + 1]  # behind them no slot can come
         self._root: TrieNode[T] = TrieNode()
         self._count = 0
 
@@ -97,7 +95,7 @@ class TemplateCache(Generic[T]):
 
     def learn(self, data: bytes) -> tuple[Template, TrieNode[T]]:
         """Add the template of an event that was decoded without an error; set its value with `keep`."""
-        cut = _Cut(data, self._fields, self._names, self.varying)
+        cut = _Cut(data, self._fields, self._names, self._varying)
         node = self._root
         for piece, slot in cut.pieces:
             node = node.child(piece, slot)
