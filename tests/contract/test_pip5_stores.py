@@ -22,9 +22,9 @@ from headwater.events.avro import Codec
 from headwater.events.clock import micros_of, moment_of
 from headwater.events.jobs import CommitKind, JobStatus, JobStatusChanged, LineageRetention, SinkSchema
 from headwater.events.keys import headers_of, key_of
-from headwater.journal import LocalLog
+from headwater.journal import DeadLetterLog, JournalRecord, LocalLog
 from headwater.lineage.api import DataLineage, LineageMeta, TableLineage
-from headwater.lineage.bulk import BulkLineageMeta, BusPartition, DeadLetter
+from headwater.lineage.bulk import BulkLineageMeta, BusPartition
 from headwater.lineage.meta import DatabaseLineageMeta
 from headwater.lineage.predicates import Predicate
 from headwater.lineage.store import open_store
@@ -33,6 +33,7 @@ from tests.kit.lineage.scripted_producer import ScriptedProducer, place
 from tests.kit.seeds import rounds
 
 WHERE = BusPartition("cluster", "topic", 0)
+NO_LETTERS = DeadLetterLog(Path("/proc/nowhere"))
 E = TypeVar("E", bound=TableLineage)
 
 
@@ -166,7 +167,7 @@ def test_it_answers_as_a_store_that_keeps_everything(tmp_path: Path, number: int
     emitted, mine = events(150, rounds(3, fixed=(0,))[number]), Pip5Store()
     assert isinstance(mine, LineageMeta)
     assert not isinstance(mine, BulkLineageMeta)
-    calling = LineageMetaPipeline(mine, "kafka", "events")
+    calling = LineageMetaPipeline(mine, "kafka", "events", NO_LETTERS)
     with open_store(f"sqlite:///{tmp_path}/store.db") as store:
         plain = PlainPipeline(store.bulk, "g", "kafka", "events")
         for batch in batches(emitted):
@@ -179,7 +180,7 @@ def test_it_answers_as_a_store_that_keeps_everything(tmp_path: Path, number: int
 def test_what_is_said_again_changes_nothing() -> None:
     """From wherever a writer was killed."""
     emitted, mine = events(100, 1), Pip5Store()
-    calling = LineageMetaPipeline(mine, "kafka", "events")
+    calling = LineageMetaPipeline(mine, "kafka", "events", NO_LETTERS)
     for batch in batches(emitted):
         calling.store(calling.prepare(batch))
     before = answers(mine)
@@ -190,7 +191,7 @@ def test_what_is_said_again_changes_nothing() -> None:
 
 def test_a_call_that_fails_is_made_again_and_those_before_it_are_not() -> None:
     mine = Pip5Store()
-    calling = LineageMetaPipeline(mine, "kafka", "events")
+    calling = LineageMetaPipeline(mine, "kafka", "events", NO_LETTERS)
     prepared = calling.prepare(batches(events(20, 2), 20)[0])
     mine.troubles = [OSError("its disk is full")]
     with pytest.raises(TransientError, match="OSError: its disk is full"):
@@ -200,27 +201,72 @@ def test_a_call_that_fails_is_made_again_and_those_before_it_are_not() -> None:
 
 
 def test_all_kinds_of_events_are_taken(caplog: pytest.LogCaptureFixture) -> None:
-    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events")
+    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", NO_LETTERS)
     assert "aren't kept there" in caplog.text
     for batch in batches(list(EXAMPLES)):
         assert calling.store(calling.prepare(batch)).dead_letters == ()
 
 
-def test_dead_letters_are_kept_before_anything_is_done() -> None:
-    kept: list[DeadLetter] = []
-    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", kept.extend)
-    written = calling.store(calling.prepare(SourceBatch((BusRecord(b"no event", WHERE, 5, None),), {WHERE: 6})))
-    assert [each.position for each in kept] == [5]
+BAD = SourceBatch((BusRecord(b"no event", WHERE, 5, None, b"key", (("made-by", b"a hand"),)),), {WHERE: 6})
+
+
+def test_a_dead_letter_is_on_the_disk_before_anything_is_done(tmp_path: Path) -> None:
+    """As it was, with why; the offset, which the bus keeps, is committed after that."""
+    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", DeadLetterLog(tmp_path / "a" / "b"))
+    written = calling.store(calling.prepare(BAD))
+    (letter,) = records_in(tmp_path / "a" / "b")
+    assert (letter.value, letter.key, letter.headers[0]) == (b"no event", b"key", ("made-by", b"a hand"))
+    name, why = letter.headers[1]
+    assert (name, why.startswith(b"UNDECODABLE: ")) == ("refused", True)
+    assert why.endswith(b"(events/0@5)")
     assert (written.events, len(written.dead_letters)) == (1, 1)
 
 
-def test_dead_letters_that_nobody_takes_hold_the_batch_back() -> None:
-    def away(_: object) -> None:
-        raise TransientError("nobody answers")
+def test_dead_letters_that_no_disk_takes_hold_the_batch_back(tmp_path: Path) -> None:
+    (tmp_path / "letters").write_text("in the way")
+    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", DeadLetterLog(tmp_path / "letters"))
+    prepared = calling.prepare(BAD)
+    for _ in range(2):
+        with pytest.raises(TransientError, match="letters"):
+            calling.store(prepared)
+    (tmp_path / "letters").unlink()
+    assert calling.store(prepared).events == 1
+    assert [each.value for each in records_in(tmp_path / "letters")] == [b"no event"]
 
-    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", away)
-    with pytest.raises(TransientError):
-        calling.store(calling.prepare(SourceBatch((BusRecord(b"no event", WHERE, 5, None),), {WHERE: 6})))
+
+def test_a_store_that_fails_has_each_letter_kept_once(tmp_path: Path) -> None:
+    mine = Pip5Store()
+    mine.troubles = [OSError("not now")] * 3
+    calling = LineageMetaPipeline(mine, "kafka", "events", DeadLetterLog(tmp_path))
+    whole = batches(events(5, 2), 5)[0]
+    prepared = calling.prepare(SourceBatch((*BAD.records, *whole.records), whole.next))
+    for _ in range(3):
+        with pytest.raises(TransientError):
+            calling.store(prepared)
+    calling.store(prepared)
+    assert len(records_in(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("headers", [(), (("h", b"x" * 70_000),)], ids=["key", "header"])
+def test_a_record_that_no_log_takes_whole_holds_nobody_up(
+    tmp_path: Path, headers: tuple[tuple[str, bytes], ...]
+) -> None:
+    """Kafka takes keys and headers of a megabyte, and a log 64 KiB."""
+    calling = LineageMetaPipeline(Pip5Store(), "kafka", "events", DeadLetterLog(tmp_path))
+    hostile = BusRecord(b"no event", WHERE, 5, None, b"" if headers else b"k" * 70_000, headers)
+    assert calling.store(calling.prepare(SourceBatch((hostile,), {WHERE: 6}))).events == 1
+    (letter,) = records_in(tmp_path)
+    assert (letter.value, letter.key) == (b"no event", None)
+    assert b"kept are 8 of its 8 bytes, without key and headers" in letter.headers[0][1]
+
+
+def records_in(directory: Path) -> list[JournalRecord]:
+    log, found = LocalLog.open(directory), list[JournalRecord]()
+    for partition in log.partitions():
+        with log.reader(partition).tail(0) as tail:
+            while batch := tail.read():
+                found += batch.records
+    return found
 
 
 class DeletingStore(Pip5Store):
@@ -269,7 +315,7 @@ class Shop:
             for each in self._producer.events:
                 journal.append(Codec().encode(each), key=key_of(each), headers=headers_of(each, bytes(8)))
         self._producer.events.clear()
-        flags = ["--lineage-meta", f"{__name__}:Factory", "--dead-letter-topic", "none", "--until-end"]
+        flags = ["--lineage-meta", f"{__name__}:Factory", "--until-end"]
         assert main(["writer", "run", "--bus", self._bus, *flags]) == 0
 
     def delete(self, *flags: str) -> None:

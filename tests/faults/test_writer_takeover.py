@@ -47,7 +47,7 @@ class Scene:
         self._source = encoded_events(10_000)
         self.topic, self.sent = new_topic(kafka.address, "takeover", PARTITIONS), list[bytes]()
         self.engine = create_engine(url, connect_args={"options": "-c search_path=headwater"})
-        bus = ["--bus", f"kafka://{kafka.address}/{self.topic}", "--group", self.topic, "--dead-letter-topic", "none"]
+        bus = ["--bus", f"kafka://{kafka.address}/{self.topic}", "--group", self.topic]
         how = ["--batch", str(BATCH)]
         self._flags = [*bus, *how, "--store", url]
         self._writers: list[WriterProcess] = []

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from headwater.consumers.replay.kafka_range import KafkaRange
-from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
 from headwater.consumers.sources.kafka import KafkaSource
 from headwater.errors import HeadwaterError, TransientError
 from headwater.forwarders.topic_producer import TopicProducer
@@ -61,12 +60,6 @@ def replay() -> KafkaRange:
     return opened
 
 
-def dead_letters() -> DeadLetterTopic:
-    opened = DeadLetterTopic(NOWHERE, "topic.dead-letters")
-    opened.close()
-    return opened
-
-
 def forwarded() -> TopicProducer:
     opened = TopicProducer("127.0.0.1:1", "topic", {"log_level": "0"}, 0.001)
     opened.send("key", b"value")
@@ -85,7 +78,7 @@ def cluster() -> KafkaCluster:
     return opened
 
 
-@pytest.mark.parametrize("use", [source, replay, dead_letters, forwarded, cluster])
+@pytest.mark.parametrize("use", [source, replay, forwarded, cluster])
 def test_no_client_of_what_is_closed_lives_on(use: Callable[[], object]) -> None:
     before = client_threads()
     closed = use()
@@ -94,6 +87,6 @@ def test_no_client_of_what_is_closed_lives_on(use: Callable[[], object]) -> None
 
 def test_a_client_is_seen_for_as_long_as_it_lives() -> None:
     before = client_threads()
-    opened = DeadLetterTopic(NOWHERE, "topic.dead-letters")
+    opened = TopicProducer("127.0.0.1:1", "topic", {"log_level": "0"}, 0.001)
     assert client_threads() - before
     opened.close()

@@ -7,6 +7,7 @@ writers and consumer groups. What is promised, and the format, is in docs/decisi
 from __future__ import annotations
 
 from headwater.journal.cursor import Cursor, CursorStart, JournalReader
+from headwater.journal.dead_letters import DeadLetterLog
 from headwater.journal.errors import (
     ClosedError,
     CursorError,
@@ -35,6 +36,7 @@ __all__ = [
     "Cursor",
     "CursorError",
     "CursorStart",
+    "DeadLetterLog",
     "Files",
     "FormatError",
     "Fsync",

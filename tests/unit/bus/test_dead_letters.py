@@ -11,7 +11,8 @@ from headwater.errors import TerminalError
 from headwater.events import Gap
 from headwater.events.envelope import Event
 from headwater.journal import JournalRecord, LocalLog
-from headwater.listeners.bus.dead_letters import DIRECTORY, WHY
+from headwater.journal.dead_letters import WHY
+from headwater.listeners.bus.dead_letters import DIRECTORY
 from headwater.spi import EventRecord, RecordBatch, RefusedRecordError, SpoolPosition
 from headwater.testing.examples import DRAFTS
 from tests.kit.bus.scripts import PATIENCE, Taking, bus_of, emit_all, firsts, ids

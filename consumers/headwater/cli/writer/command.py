@@ -6,13 +6,12 @@ import asyncio
 import logging
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli import logs
-from headwater.cli.bus import WAYS, bus_address, host_and_port, is_kafka, kafka_settings, open_source
+from headwater.cli.bus import WAYS, bus_address, host_and_port, open_source
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, one_of, pair, whole_number
@@ -34,7 +33,6 @@ from headwater.errors import ConfigurationError
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
     from headwater.consumers.sources.api import StoredOffsets
-    from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
     from headwater.consumers.writer.coordinated import Coordinator
     from headwater.consumers.writer.runner import Runner
     from headwater.lineage.bulk import WriterMarks
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 _GROUP: Final = "headwater-writer"
-_NONE: Final = "none"
 _TURN_SECONDS: Final = 0.0002
 """Who talks to the database gives up its turn at each call, and waits for another: 5 ms, with Python's own."""
 
@@ -54,8 +51,6 @@ def _flags(parser: Flags) -> None:
     parser.flag("batch", count, "10000", "at most so many events in a transaction", "N")
     text = "end where so many events in a row can't become rows; 0 never"
     parser.flag("most-invalid", whole_number, "100", text, "N")
-    text = "where dead letters of a topic go too, <topic>.dead-letters unless named; none for nowhere"
-    parser.flag("dead-letter-topic", str, None, text, "TOPIC")
     parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
     parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
     parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
@@ -106,7 +101,7 @@ def _write(
     source: EventSource, stores: Mapping[str, Store], marks: Mapping[str, WriterMarks], given: Any
 ) -> dict[str, Any]:
     runner = _runner(source, stores, marks, given)
-    with _maintenance(stores, given), _dead_letter_mirror(runner, source, stores, given):
+    with _maintenance(stores, given):
         return asyncio.run(_run(runner, given))
 
 
@@ -120,7 +115,7 @@ def _write_plugin_store(given: Any) -> dict[str, Any]:
         known = OffsetReader({MAIN: meta}, given.group) if isinstance(meta, BulkLineageMeta) else None
         with closing(_source(given, known)) as source:
             marks = None if known is None else known.marks[MAIN]
-            pipeline = pipeline_into(meta, source, given, _letters(source, given), marks)
+            pipeline = pipeline_into(meta, source, given, marks)
             runner = Runner(source, pipeline, most=given.batch, until_end=given.until_end)
             return asyncio.run(_run(runner, given))
 
@@ -168,29 +163,6 @@ def _maintenance(stores: Mapping[str, Store], given: Any) -> AbstractContextMana
     from headwater.lineage.maintenance.daily import StoreMaintenance  # noqa: PLC0415
 
     return StoreMaintenance((store.engine for store in stores.values()), keep_seconds=given.keep_runs)
-
-
-def _dead_letter_mirror(
-    runner: Runner | Coordinator, source: EventSource, stores: Mapping[str, Store], given: Any
-) -> AbstractContextManager[object]:
-    letters = _letters(source, given)
-    if letters is None:
-        return nullcontext()
-    from headwater.consumers.writer.dead_letter_mirror import DeadLetterMirror  # noqa: PLC0415
-
-    others = (store.bulk for name, store in stores.items() if name != MAIN)
-    return DeadLetterMirror(stores[MAIN].bulk, source.topic, letters, runner.metrics, others=others)
-
-
-def _letters(source: EventSource, given: Any) -> Callable[[], DeadLetterTopic] | None:
-    """Kafka's dead letters have a topic."""
-    if not is_kafka(given.bus) or given.dead_letter_topic == _NONE:
-        return None
-    from headwater.consumers.sources.dead_letter_topic import SUFFIX, DeadLetterTopic  # noqa: PLC0415
-
-    return partial(
-        DeadLetterTopic, kafka_settings(given.bus, given.kafka), given.dead_letter_topic or f"{source.topic}{SUFFIX}"
-    )
 
 
 def _source(given: Any, stored: StoredOffsets | None) -> EventSource:

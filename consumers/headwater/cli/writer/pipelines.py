@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli.flags import Flags, count, pair, whole_number
@@ -11,11 +11,10 @@ from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
-    from headwater.consumers.sources.dead_letter_topic import DeadLetterTopic
     from headwater.consumers.writer.coordinated import Coordinator
     from headwater.consumers.writer.runner import Pipeline
     from headwater.lineage.api import LineageMeta
-    from headwater.lineage.bulk import DeadLetter, WriterMarks
+    from headwater.lineage.bulk import WriterMarks
     from headwater.lineage.store import Store
 
 JDBC: Final = "jdbc"
@@ -27,6 +26,8 @@ def add_pipeline(parser: Flags) -> None:
     text = "which implementation the store is: jdbc, or somebody's entry point of headwater.lineage_meta"
     parser.flag("lineage-meta", str, JDBC, text, "NAME")
     parser.flags("store-option", pair, "an option of such an implementation", "KEY=VALUE")
+    text = "where dead letters go that such an implementation has no table for; of each machine its own"
+    parser.flag("dead-letters", Path, None, text, "DIR")
     text = "so many processes read events, and others write rows, as --buckets says; 0: one process does everything"
     parser.flag("readers", whole_number, "0", text, "N")
     parser.flag("buckets", count, "2", "with --readers: so many processes write, each the rows of keys of its own", "N")
@@ -74,33 +75,21 @@ def opened_by_name(given: Any) -> LineageMeta:
     return open_lineage_meta({**dict(given.store_option), **at, "lineage-meta": given.lineage_meta})
 
 
-def pipeline_into(
-    meta: LineageMeta,
-    source: EventSource,
-    given: Any,
-    letters: Callable[[], DeadLetterTopic] | None,
-    marks: WriterMarks | None,
-) -> Pipeline:
-    """Return the pipeline into such a store; `letters` opens the dead-letter topic, None where there is none; `marks`
-    are for a store that has the second interface."""
+def pipeline_into(meta: LineageMeta, source: EventSource, given: Any, marks: WriterMarks | None) -> Pipeline:
+    """Return the pipeline into such a store; `marks` are for one that has the second interface."""
     from headwater.consumers.writer.lineage_meta_pipeline import LineageMetaPipeline  # noqa: PLC0415
     from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
+    from headwater.journal import DeadLetterLog  # noqa: PLC0415
     from headwater.lineage.bulk import BulkLineageMeta  # noqa: PLC0415
 
     about, more = (source.kind, source.topic), {"most_invalid": given.most_invalid}
     if isinstance(meta, BulkLineageMeta):
         return PlainPipeline(meta, given.group, *about, **more, marks=marks)
-    return LineageMetaPipeline(meta, *about, _keep(letters) if letters is not None else None, **more)
+    return LineageMetaPipeline(meta, *about, DeadLetterLog(_letters_directory(given)), **more)
 
 
-def _keep(open_topic: Callable[[], DeadLetterTopic]) -> Callable[[Sequence[DeadLetter]], None]:
-    """Opened with the first letter."""
-    topics: list[DeadLetterTopic] = []
+def _letters_directory(given: Any) -> Path:
+    """Return where dead letters are kept that no store has a table for."""
+    from headwater.publishers.log import data_directory  # noqa: PLC0415
 
-    def keep(letters: Sequence[DeadLetter]) -> None:
-        topic = topics[0] if topics else open_topic()
-        topics[:] = [topic]
-        topic.cluster()  # makes the topic, if there is none
-        topic.send(letters)
-
-    return keep
+    return Path(given.dead_letters or data_directory().with_name("dead-letters") / given.group).expanduser()

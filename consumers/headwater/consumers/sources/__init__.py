@@ -10,7 +10,6 @@ kafka_topic        detects recreated topics
 topic_tail         reads the newest records of a topic
 group_start        gives a new consumer group the offsets that it begins at
 gap_events         makes Gap events of records that a bus lost
-dead_letter_topic  sends dead letters to a topic
 librdkafka_log     logs what librdkafka reports
 """
 

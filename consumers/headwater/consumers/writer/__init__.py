@@ -8,6 +8,5 @@ lineage_meta_pipeline  stores that implement only `lineage.api.LineageMeta`
 runner                 runs a pipeline, waits for outages, and stops in order
 known_rows             rows that the store has already
 bus_gaps               reports records that the bus lost
-dead_letter_mirror     copies dead letters to a topic
 metrics, reporting     what probes and Prometheus ask
 """

@@ -1,13 +1,13 @@
 """Writes into a store that implements only `LineageMeta`. The bus keeps the offsets.
 
 Offsets are committed after the calls have returned. After a crash some calls are repeated, which changes nothing. Such
-a store has no table of dead letters; they are sent to their topic before the offsets are committed.
+a store has no table of dead letters; they are in a local log before the offsets are committed.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +16,7 @@ from headwater.consumers.writer.lineage_meta_calls import CallMapper, StoreCall
 from headwater.consumers.writer.plain_pipeline import BatchResult
 from headwater.consumers.writer.record_reader import MAX_INVALID, RecordReader
 from headwater.errors import HeadwaterError, TransientError
+from headwater.journal import DeadLetterLog, JournalEntry
 from headwater.lineage.api import LineageMeta
 from headwater.lineage.bulk import DeadLetter
 
@@ -24,7 +25,6 @@ LIMITS_NOTICE: Final = (
     "this store has the interface of table and data lineage only: columns, runs, catalogs, gaps and what is deleted in "
     "part aren't kept there; offsets are kept by the bus"
 )
-DeadLetterSink = Callable[[Sequence[DeadLetter]], None]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class PreparedCalls:
     batch: SourceBatch = field(default_factory=SourceBatch)
     calls: Sequence[StoreCall] = ()
     dead_letters: Sequence[DeadLetter] = ()
+    to_keep: list[DeadLetter] = field(default_factory=list)
+    """Those that aren't on the disk yet."""
     done: list[int] = field(default_factory=lambda: [0])
     """How many calls have returned."""
 
@@ -46,29 +48,29 @@ class LineageMetaPipeline:
         store: LineageMeta,
         kind: str,
         topic: str,
-        keep: DeadLetterSink | None = None,
+        letters: DeadLetterLog,
         *,
         most_invalid: int = MAX_INVALID,
     ) -> None:
-        """`keep` stores dead letters before it returns. Without it they are only logged."""
         self._store = store
-        self._keep = keep
+        self._letters = letters
         self._mapper = CallMapper()
         self._reader = RecordReader(kind, topic, most_invalid=most_invalid)
-        _LOG.warning(LIMITS_NOTICE if keep else f"{LIMITS_NOTICE}; dead letters are only logged")
+        _LOG.warning(LIMITS_NOTICE)
 
     def prepare(self, batch: SourceBatch) -> PreparedCalls:
         events = self._reader.events(batch.records)
         found = [call for event, record in events.events for call in self._mapper.calls(event, record.append_time)]
-        return PreparedCalls(batch, found, events.dead_letters)
+        return PreparedCalls(batch, found, events.dead_letters, list(events.dead_letters))
 
     def start_over(self) -> None:
         """Do nothing: such a store has no marks, and the bus keeps its offsets."""
 
     def store(self, prepared: PreparedCalls) -> BatchResult:
         """Make the calls. If one fails, the next attempt continues with it."""
-        if self._keep is not None and prepared.dead_letters:
-            self._keep(prepared.dead_letters)
+        if prepared.to_keep:
+            self._letters.keep(list(map(_log_entry, prepared.to_keep)))
+            prepared.to_keep.clear()
         for call in self._remaining_calls(prepared):
             self._call(call)
             prepared.done[0] += 1
@@ -86,3 +88,9 @@ class LineageMetaPipeline:
             raise
         except Exception as e:  # somebody else's code can fail in any way, and nothing may be passed over
             raise TransientError(f"the store failed: {type(e).__name__}: {e}") from e
+
+
+def _log_entry(letter: DeadLetter) -> tuple[JournalEntry, str]:
+    """Return the record as it came from the bus, and why it is a dead letter."""
+    place = f"{letter.topic_name}/{letter.partition.number}@{letter.position}"
+    return JournalEntry(letter.data, letter.key, letter.headers), f"{letter.reason.value}: {letter.error} ({place})"

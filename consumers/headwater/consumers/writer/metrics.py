@@ -25,9 +25,6 @@ class WriterMetrics(LoopMetrics):
     rows: int = 0
     batches: int = 0
     dead_letters: int = 0
-    mirrored: int = 0
-    """Dead letters that were sent to their topic."""
-    mirror_errors: int = 0
     retries: int = 0
     """Transactions that were repeated after a conflict."""
     waits: int = 0
@@ -100,8 +97,6 @@ _COUNTERS: Final = {
     "rows": "Rows merged, of different keys in each transaction.",
     "batches": "Transactions.",
     "dead_letters": "Events that couldn't be stored.",
-    "mirrored": "Dead letters sent to their topic.",
-    "mirror_errors": "Times that dead letters couldn't be sent to their topic.",
     "retries": "Transactions repeated after a conflict.",
     "waits": "Times that the writer waited for the bus or the store.",
     "rebalances": "Rebalances of the consumer group.",

@@ -6,7 +6,7 @@ has no timeline and no table of dead letters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -205,14 +205,6 @@ class BulkLineageMeta(Protocol):
     def mark_dead_letter(self, name: str, state: DeadLetterState, error: str | None = None) -> bool:
         """Set the state after a retry or a drop. WAITING counts an attempt. Return False if there is no such dead
         letter."""
-        ...
-
-    def unsent_dead_letters(self, cluster: str, topic_name: str, most: int) -> Sequence[tuple[str, DeadLetter]]:
-        """Return the oldest dead letters of a topic that aren't on its dead-letter topic yet."""
-        ...
-
-    def mark_dead_letters_sent(self, names: Iterable[str]) -> None:
-        """Record that these are on the dead-letter topic."""
         ...
 
     def epoch(self) -> int:

@@ -112,15 +112,6 @@ class DatabaseBulkMeta:
             0
         ]
 
-    def unsent_dead_letters(self, cluster: str, topic_name: str, most: int) -> Sequence[tuple[str, DeadLetter]]:
-        return self._transactions.run(
-            lambda connection: dead_letters.select_unsent(connection, cluster, topic_name, most)
-        )[0]
-
-    def mark_dead_letters_sent(self, names: Iterable[str]) -> None:
-        sent = list(names)
-        self._transactions.run(lambda connection: dead_letters.mark_sent(connection, sent))
-
     def epoch(self) -> int:
         with self._connect_for_reading() as connection:
             return read_epoch(connection)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, select, update
 
 from headwater.events.envelope import EventId
 from headwater.lineage.bulk.api import BusPartition, DeadLetter, DeadLetterReason, DeadLetterState
@@ -21,8 +21,6 @@ from headwater.lineage.sql.writer_tables import DEAD_LETTERS
 
 DIRECT_SOURCE: Final = "jdbc"
 """The source of events that come directly from a driver. Producer and sequence number say where such an event lay."""
-SOURCES_WITH_TOPIC: Final = frozenset({"kafka"})
-"""Sources that have a dead-letter topic."""
 
 
 def insert_dead_letters(connection: Connection, letters: Iterable[DeadLetter]) -> None:
@@ -61,23 +59,6 @@ def mark_dead_letter(connection: Connection, name: str, state: DeadLetterState, 
     )
 
 
-def select_unsent(connection: Connection, cluster: str, topic_name: str, most: int) -> list[tuple[str, DeadLetter]]:
-    """Return the oldest letters of a topic that aren't on its dead-letter topic yet."""
-    column = DEAD_LETTERS.c
-    query = select(DEAD_LETTERS).where(
-        column.sent_at.is_(None), column.cluster == cluster, column.topic_name == topic_name
-    )
-    found = connection.execute(query.order_by(column.created_at, column.id).limit(most)).mappings()
-    return [(bytes(row["id"]).hex(), _letter(row)) for row in found]
-
-
-def mark_sent(connection: Connection, names: Iterable[str]) -> None:
-    rows = [{"letter": bytes.fromhex(name)} for name in sorted(names)]
-    if rows:
-        is_it = DEAD_LETTERS.c.id == bindparam("letter")
-        connection.execute(update(DEAD_LETTERS).where(is_it).values(sent_at=now_micros()), rows)
-
-
 def dead_letter_id(letter: DeadLetter) -> str:
     """Return the id of a dead letter, as hexadecimal text."""
     return _id(letter).hex()
@@ -91,7 +72,7 @@ def _id(letter: DeadLetter) -> bytes:
 
 
 def letter_row(letter: DeadLetter) -> dict[str, Any]:
-    event, moment = letter.event, now_micros()
+    event = letter.event
     return {
         "id": _id(letter),
         "state": letter.state.value,
@@ -107,12 +88,11 @@ def letter_row(letter: DeadLetter) -> dict[str, Any]:
         "sequence": None if event is None else event.sequence,
         "kind": clean_text(letter.kind),
         "append_time": letter.append_time,
-        "created_at": moment,
+        "created_at": now_micros(),
         "attempts": letter.attempts,
         "record_key": letter.key,
         "headers": json.dumps([[name, value.hex()] for name, value in letter.headers]),
         "data": letter.data,
-        "sent_at": None if letter.source in SOURCES_WITH_TOPIC else moment,
     }
 
 

@@ -16,7 +16,7 @@ from headwater.lineage.sql.alignment_tables import ALIGNMENT_TABLES
 from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS, EPOCHS, INGESTS, MARKS
 
-_LETTER_STATE: Final = ("state", "attempts", "error", "sent_at", "created_at")
+_LETTER_STATE: Final = ("state", "attempts", "error", "created_at")
 """What became of a dead letter: a replay finds the letter again, and knows nothing of that."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, SmallInteger, Table
+from sqlalchemy import BigInteger, Column, Integer, LargeBinary, SmallInteger, Table
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeEngine
 
@@ -90,11 +90,8 @@ DEAD_LETTERS: Final = _table(
     Column("record_key", _BYTES),
     _required_column("headers", _TEXT),
     _required_column("data", _BYTES),
-    Column("sent_at", BigInteger()),
 )
-"""Events that couldn't be stored, with everything that a retry needs. `sent_at` is when one was sent to the dead-letter
-topic; letters of sources without such a topic have it set from the beginning."""
-_UNSENT: Final = Index("ix_dead_letters_sent_at", DEAD_LETTERS.c.sent_at, DEAD_LETTERS.c.created_at)
+"""Events that couldn't be stored, with everything that a retry needs."""
 
 EPOCHS: Final = _table(
     "deletion_epochs",

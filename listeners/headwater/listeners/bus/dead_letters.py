@@ -16,16 +16,11 @@ from headwater.events.envelope import Event
 from headwater.events.health import Gap, GapReason
 from headwater.events.keys import KIND
 from headwater.events.redaction import redacted_excerpt
-from headwater.journal import Files, Fsync, JournalEntry, JournalOptions, JournalRecord, LocalLog, StorageError
+from headwater.journal import DeadLetterLog, Files, JournalEntry, JournalRecord, StorageError
 
 DIRECTORY: Final = "dead-letters"
-WHY: Final = "refused"
-"""The header that tells why the listener refused the event."""
 _MAX_BYTES: Final = 256 << 20
 _MAX_WHY: Final = 1_000
-_OPTIONS: Final = JournalOptions(
-    fsync=Fsync.ALWAYS, max_bytes=_MAX_BYTES, max_record_bytes=_MAX_BYTES // 8, reserve_bytes=0
-)
 
 
 class DeadLetterStore:
@@ -38,20 +33,18 @@ class DeadLetterStore:
     def keep(self, listener: str, record: JournalRecord, why: str) -> Path:
         """Write one record to the disk, and return the log that it is in. A HeadwaterError where no place takes it."""
         fault: HeadwaterError = StorageError("there is no directory for dead letters")
-        entry = JournalEntry(
-            record.value, record.key, (*record.headers, (WHY, redacted_excerpt(why, _MAX_WHY).encode()))
-        )
+        entry = JournalEntry(record.value, record.key, record.headers)
         for place in self._places():
+            directory = place / DIRECTORY / listener
             try:
-                return self._keep_in(place / DIRECTORY / listener, entry)
-            except HeadwaterError as e:  # noqa: PERF203 - twice at most
+                DeadLetterLog(directory, max_bytes=_MAX_BYTES, files=self._files).keep(
+                    [(entry, redacted_excerpt(why, _MAX_WHY))]
+                )
+            except HeadwaterError as e:
                 fault = e
+            else:
+                return directory
         raise fault
-
-    def _keep_in(self, directory: Path, entry: JournalEntry) -> Path:
-        with LocalLog.open(directory, _OPTIONS, files=self._files).writer() as journal:
-            journal.append(entry.value, key=entry.key, headers=entry.headers)
-        return directory
 
 
 def refused_gap(listener: str, record: JournalRecord, why: str, directory: Path) -> Gap | None:

@@ -246,12 +246,10 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
             sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mariadb").with_variant(mysql.LONGBLOB(), "mysql"),
             nullable=False,
         ),
-        sa.Column("sent_at", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
     )
-    op.create_index("ix_dead_letters_sent_at", "dead_letters", ["sent_at", "created_at"], unique=False)
     op.create_table(
         "declared_options",
         sa.Column("id", _binary(16), nullable=False),

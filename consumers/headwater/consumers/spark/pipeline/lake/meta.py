@@ -6,7 +6,7 @@ written before a crash is written again, and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -82,12 +82,6 @@ class LakeBulkMeta:
 
     def mark_dead_letter(self, name: str, state: DeadLetterState, error: str | None = None) -> bool:
         raise _refused("doesn't retry dead letters", (name, state, error))
-
-    def unsent_dead_letters(self, cluster: str, topic_name: str, most: int) -> Sequence[tuple[str, DeadLetter]]:
-        raise _refused("sends no dead letters to a topic", (cluster, topic_name, most))
-
-    def mark_dead_letters_sent(self, names: Iterable[str]) -> None:
-        raise _refused("sends no dead letters to a topic", names)
 
     def epoch(self) -> int:
         return 0
