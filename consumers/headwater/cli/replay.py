@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli.answers import add_namespace, job_of
 from headwater.cli.bus import (
     WAYS,
     archive_place,
@@ -27,7 +26,7 @@ from headwater.cli.output import CommandOutput
 from headwater.cli.pipeline import add_spark
 from headwater.cli.replay_by_spark import SPARK, bulk_reader, fill_lake
 from headwater.cli.replay_output import ProgressLines, give_result, is_agreed
-from headwater.cli.store import add_store, open_given_store, options_of
+from headwater.cli.store import add_store, options_of
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -58,10 +57,6 @@ def _flags(parser: Flags) -> None:
     text = "who reads what there is at first: this machine, as a writer does, or Spark's executors"
     parser.flag("by", one_of(_READERS), "writer", text, "{writer,spark}")
     parser.flag("until", moment, None, "only what was appended before this time, into a new store", "TIME")
-    parser.flag("job", str, None, "repair: merge what a job and its steps reported into the live store", "NAME")
-    text = "repair: merge what was reported of a table into the live store"
-    parser.flag("dataset", str, None, text, "TABLE")
-    parser.flag("since", moment, None, "repair: merge what was appended since then into the live store", "TIME")
     parser.switch("verify", "only compare, and remove the rebuilt tables again")
     parser.switch("purge", "purge the rebuilt tables before they are compared, because the live ones were")
     parser.switch("accept-loss", "go on although the store has events that no source has: they are lost")
@@ -93,17 +88,14 @@ def _spark(parser: Flags) -> None:
     """Rebuild a lineage store from its events, compare it with the live one, and put it in its place.
 
 The live store is used by writers and readers all the while. Interrupted anywhere, the same command goes on, or the live
-store is as it was. The old tables stay beside the new ones until --drop-former.
-
-With --job, --dataset or --since nothing is rebuilt: the events of that part are merged into the live store.""",
+store is as it was. The old tables stay beside the new ones until --drop-former.""",
     "headwater replay --from kafka://broker-1:9092/headwater.events --store postgresql://owner@db/lineage",
     "headwater replay --from log:/var/lib/headwater/log --store /var/lib/headwater/lineage.db --verify",
     "headwater replay --from archive:/archive --from kafka://broker-1:9092 --store postgresql://owner@db/lineage",
     "headwater replay --from store:lineage.db --from log:/var/lib/headwater/log --store postgresql://owner@db/lineage",
-    "headwater replay --from kafka://broker-1:9092 --job orders_etl --since 7d --store postgresql://writer@db/lineage",
     "headwater replay --by spark --master 'local[*]' --from kafka://broker-1:9092 --store postgresql://owner@db/lineage",
     "headwater replay --drop-former --store postgresql://owner@db/lineage",
-    flags=[add_store, _flags, add_namespace, _tuning, _spark],
+    flags=[add_store, _flags, _tuning, _spark],
 )
 def replay(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.replacement.areas import Area  # noqa: PLC0415
@@ -117,7 +109,7 @@ def replay(given: Namespace, output: CommandOutput) -> int:
         lake = options_of(given).lake
         if lake is not None:
             return _fill_lake(given, output, lake)
-        return _repair(given, output) if _is_part(given) else _rebuild(given, output)
+        return _rebuild(given, output)
 
 
 def _check(given: Any) -> None:
@@ -130,14 +122,11 @@ def _check(given: Any) -> None:
     if any(each.startswith(_STORE) for each in sources[1:]):
         raise ConfigurationError("a store comes first: its rows are copied, and a bus is read on from its offsets")
     if options_of(given).lake is not None:
-        if _is_part(given) or given.verify or given.purge or given.readers or sources[0].startswith(_STORE):
+        if given.verify or given.purge or given.readers or sources[0].startswith(_STORE):
             raise ConfigurationError(
                 "a lake store is filled from its own offsets on, by Spark, and nothing else: name another namespace to "
-                "rebuild it, and leave out --verify, --purge, --readers, --job, --dataset, --since and store: sources"
+                "rebuild it, and leave out --verify, --purge, --readers and store: sources"
             )
-    elif _is_part(given):
-        if given.verify or given.until or given.by == SPARK or sources[0].startswith(_STORE):
-            raise ConfigurationError("--job, --dataset and --since merge events of a bus: leave the rest out")
     elif given.readers and given.by == SPARK:
         raise ConfigurationError("--readers are processes of this machine: leave them out with --by spark")
     elif given.readers and options_of(given).target.kind.scheme == "sqlite":
@@ -177,27 +166,6 @@ def _fill_lake(given: Any, output: CommandOutput, address: LakeAddress) -> int:
         return fill_lake(given, output, sources, address)
 
 
-def _repair(given: Any, output: CommandOutput) -> int:
-    from headwater.consumers.replay.filling import Filler  # noqa: PLC0415
-    from headwater.consumers.replay.repair import repair  # noqa: PLC0415
-    from headwater.consumers.replay.selection import EventSelection  # noqa: PLC0415
-    from headwater.events.clock import micros_of  # noqa: PLC0415
-
-    since = None if given.since is None else micros_of(given.since)
-    selection = EventSelection(job_of(given, given.job), given.dataset, since)
-    with open_given_store(given, readonly=False) as store:
-
-        def stored() -> Positions:
-            return store.bulk.offsets(given.group)
-
-        with _opened_sources(given, stored) as sources:
-            filler = Filler(store, options_of(given), _pipeline(given), ProgressLines(given.output, sys.stderr))
-            done = repair(filler, sources, selection)
-        where = store.target.words
-    output.outcome(f"{done} events were merged into the store in {where}", {"store": where, "events": done})
-    return Exit.DONE
-
-
 def _drop(given: Any, output: CommandOutput, area: Area, what: str) -> int:
     from headwater.lineage.replacement.areas import drop_area  # noqa: PLC0415
     from headwater.lineage.replacement.state import replay_lock  # noqa: PLC0415
@@ -217,10 +185,6 @@ def _pipeline(given: Any) -> PipelineSettings:
     from headwater.consumers.replay.filling import PipelineSettings  # noqa: PLC0415
 
     return PipelineSettings(given.group, given.batch or 10_000, given.readers, given.buckets or 2)
-
-
-def _is_part(given: Any) -> bool:
-    return any(each is not None for each in (given.job, given.dataset, given.since))
 
 
 def _given_sources(given: Any) -> list[str]:

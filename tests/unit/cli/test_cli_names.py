@@ -107,12 +107,7 @@ SNAPSHOTS: Final = {
     "lineage path sales.orders@99 sales.daily@103": "no snapshot '99' of lake.sales.orders",
 }
 OF_OTHER_THINGS: Final = {
-    "replay": {
-        "dataset",
-        "job",
-        "job_namespace",
-        "group",
-    },  # of events, of which the store that is filled knows none yet
+    "replay": {"group"},
     "reconcile": {"tables"},  # of a catalog, which has tables that no store has heard of
     "store init": {"catalog"},  # it is given a name here
     "validate": {"pin", "key", "ignore", "keep", "sink", "run", "group"},  # looked for when the plan is made

@@ -26,8 +26,6 @@ LOG = "log:/nowhere"
         pytest.param([], 78, "where are the events? Name them by --from", id="no source"),
         pytest.param(["--from", "ftp://x"], 2, "isn't a source: write kafka://", id="no bus"),
         pytest.param(["--from", LOG, "--from", "store:b.db"], 78, "a store comes first", id="a store behind a bus"),
-        pytest.param(["--from", LOG, "--job", "j", "--verify"], 78, "leave the rest out", id="a part compared"),
-        pytest.param(["--from", "store:b.db", "--since", "1h"], 78, "leave the rest out", id="a part of a store"),
         pytest.param(["--from", LOG, "--readers", "2"], 78, "leave --readers at 0", id="several processes on SQLite"),
         pytest.param(["--from", LOG, "--pause", "0"], 2, "isn't a number of things", id="no pause"),
     ],

@@ -142,7 +142,6 @@ def test_a_batch_asks_its_source_again_and_refuses_what_spark_cannot_read() -> N
     ("flags", "words"),
     [
         (["--by", "spark", "--readers", "2", "--store", "s.db"], "leave them out with --by spark"),
-        (["--by", "spark", "--job", "etl", "--store", "s.db"], "leave the rest out"),
         (["--verify", "--store", "iceberg:lake.lineage"], "name another namespace"),
     ],
 )

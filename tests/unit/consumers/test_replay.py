@@ -1,4 +1,4 @@
-"""What a replay decides without a server: holes in its sources, ranges, progress, and which events are selected."""
+"""What a replay decides without a server: holes in its sources, ranges, and progress."""
 
 from __future__ import annotations
 
@@ -11,14 +11,8 @@ from headwater.consumers.replay.coverage import MissingOffsets, describe_missing
 from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.replay.progress import PhaseProgress
 from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions
-from headwater.consumers.replay.selection import EventSelection
-from headwater.consumers.sources import BusRecord
-from headwater.events.avro import Codec
-from headwater.events.jobs import Committed
-from headwater.events.names import JobName
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import BusPartition
-from headwater.testing.examples import EXAMPLES
 
 ONE, TWO = BusPartition("cluster", "id", 0), BusPartition("cluster", "id", 1)
 OTHER = BusPartition("cluster", "older id", 0)
@@ -106,38 +100,6 @@ class TestLogRange:
         source.poll(10, 0)
         source.rewind()
         assert source.lag() == 10
-
-
-class TestSelection:
-    COMMIT = next(each for each in EXAMPLES if isinstance(each, Committed) and each.outputs and each.outputs[0].dataset)
-
-    @pytest.mark.parametrize("event", EXAMPLES, ids=lambda each: each.kind)
-    def test_without_conditions_all_are_selected(self, event: object) -> None:
-        record = BusRecord(Codec().encode(event), ONE, 0, 5)  # type: ignore[arg-type]
-        assert EventSelection().select((record,), Codec()) == (record,)
-        assert EventSelection(since=6).select((record,), Codec()) == ()
-
-    def test_a_job_and_its_steps(self) -> None:
-        commit = self.COMMIT
-        step = commit.model_copy(update={"parent_job": JobName(name="the application")})
-        assert EventSelection(job=commit.job).matches(commit)
-        assert EventSelection(job=JobName(name="the application")).matches(step)
-        assert not EventSelection(job=JobName(name="nobody")).matches(commit)
-        assert commit.job is not None
-        assert not EventSelection(job=JobName(namespace="elsewhere", name=commit.job.name)).matches(commit)
-
-    def test_a_dataset_by_its_place_or_its_name(self) -> None:
-        output = self.COMMIT.outputs[0]
-        assert output.dataset is not None
-        assert EventSelection(dataset=str(output.dataset)).matches(self.COMMIT)
-        if output.table is not None:
-            assert EventSelection(dataset=str(output.table)).matches(self.COMMIT)
-            assert EventSelection(dataset=f"{output.table.database}.{output.table.table}").matches(self.COMMIT)
-        assert not EventSelection(dataset="no.such").matches(self.COMMIT)
-
-    def test_what_is_no_event_is_selected_by_no_name(self) -> None:
-        record = BusRecord(b"no event", ONE, 0, 5)
-        assert EventSelection(dataset="a.b").select((record,), Codec()) == ()
 
 
 def test_progress_has_a_rate_and_the_time_that_is_left() -> None:

@@ -5,8 +5,6 @@ kafka_range, log_range, archive_range   the buses
 coverage     what the sources no longer have of what a store has read
 filling      runs the writer's pipelines from a source into fresh tables
 replay       a whole replay: fill, compare, catch up, switch over
-repair       merges the events of a part into the live store
-selection    which events belong to a job or a dataset
 progress     how far it is, and how long it will take
 
 The tables themselves are the room `headwater.lineage.replacement`.

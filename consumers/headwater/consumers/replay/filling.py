@@ -17,7 +17,7 @@ from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.record_reader import MAX_INVALID
-from headwater.consumers.writer.runner import Pipeline, Runner
+from headwater.consumers.writer.runner import Runner
 from headwater.errors import ConfigurationError, TransientError
 from headwater.events.clock import wall_micros
 from headwater.lineage.bulk import BusPartition
@@ -95,7 +95,8 @@ class Filler:
         self._begin(source, end, complete_until)
         if not source.lag() and not complete_until:
             return True
-        return self.run(source, self.plain_pipeline(source), phase, seconds)
+        runner = Runner(source, self._plain_pipeline(source), most=self._settings.batch, idle=0.02, until_end=True)
+        return self._run(runner, source, phase, seconds)
 
     def read_much(self, source: RangeSource, end: Positions, phase: str) -> None:
         """Do the same with as many processes as the settings say, or by Spark."""
@@ -118,7 +119,7 @@ class Filler:
         except StopRequested:
             raise _interrupted() from None
 
-    def plain_pipeline(self, source: RangeSource) -> PlainPipeline:
+    def _plain_pipeline(self, source: RangeSource) -> PlainPipeline:
         """Return the writer's pipeline of one process, for what a source gives. It is the same one each time, because
         it has learned the events by then: while writers wait, the last ones have to be quick."""
         known = self._pipelines.get(source.address)
@@ -128,11 +129,6 @@ class Filler:
             known = PlainPipeline(self._store.bulk, *about, most_invalid=settings.most_invalid)
             self._pipelines[source.address] = known
         return known
-
-    def run(self, source: RangeSource, pipeline: Pipeline, phase: str, seconds: float | None = None) -> bool:
-        """Run a pipeline from where the source stands."""
-        runner = Runner(source, pipeline, most=self._settings.batch, idle=0.02, until_end=True)
-        return self._run(runner, source, phase, seconds)
 
     def _begin(self, source: RangeSource, end: Positions, complete_until: int) -> None:
         source.read(self.positions(), end, complete_until)
