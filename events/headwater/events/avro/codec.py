@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from headwater.events.avro.converters import reader_of, writer_of
 from headwater.events.avro.framing import Framing, SingleObject
+from headwater.events.avro.quick_reader import quick_reader
 from headwater.events.avro.schema import version_of
 from headwater.events.avro.schema_cache import MAX_VERSION, SchemaCache, WriterSchema, current
 from headwater.events.avro.upgrade import upgraded
@@ -107,10 +108,27 @@ class Codec:
     def _event(self, data: bytes, offset: int, kind: type[Event], schema: WriterSchema) -> Event | UnknownEvent:
         mine = current_schema(kind)
         if schema.fingerprint == mine.fingerprint:
+            event = _read_quickly(data, offset, kind)
+            if event is not None:
+                return event
             record = _record(data, offset, schema)
             if record["schema_version"] <= mine.version:
                 return _validated(kind, record)
         return _another_version(data, offset, kind, schema)
+
+
+def _read_quickly(data: bytes, offset: int, kind: type[Event]) -> Event | None:
+    """Return the event if its bytes are plain."""
+    read = quick_reader(kind)
+    if read is None:
+        return None
+    try:
+        event: Event = read(data, offset)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever the bytes did to it: the other way says what is wrong
+        return None
+    return event
 
 
 @cache
