@@ -31,7 +31,7 @@ from tests.kit.stores import DATABASES, database_on, store_on
 pytestmark = [pytest.mark.slow, pytest.mark.sample(2)]
 
 DAY = 24 * 60
-GROWING = (t.RUN, t.RUN_SETTING, t.TABLE_LINEAGE, t.FAILED_STATEMENT, t.PRODUCER, t.ARRIVAL)
+GROWING = (t.RUN, t.TABLE_LINEAGE, t.FAILED_STATEMENT, t.PRODUCER, t.ARRIVAL)
 BEFORE = micros_of(at(15 * DAY))
 
 
@@ -95,7 +95,6 @@ def test_old_records_of_runs_go_and_what_is_said_of_the_present_stays(engine: En
         name: number for name, number in gone.items() if name in before
     }
     assert left[t.RUN.name] == 16, "of the fifteen newest days"
-    assert left[t.RUN_SETTING.name] == 2 * 16
     assert left[t.FAILED_STATEMENT.name] == 16
     assert left[t.TABLE_LINEAGE.name] == 2 * 16
     assert left[t.PRODUCER.name] == 18, "and two of which something is missing"

@@ -33,7 +33,7 @@ _WRITER: Final = "the writer, after 30 days"
 REMOVED_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys((kind.name for kind in KINDS), _STAYS),
     **dict.fromkeys((kind.name for kind in (t.COMMIT, t.READ, t.WRITE, t.COMMIT_EDGE)), _EXPIRED),
-    **dict.fromkeys((kind.name for kind in (t.RUN, t.RUN_SETTING, t.RUN_START, t.TABLE_LINEAGE)), _OLD),
+    **dict.fromkeys((kind.name for kind in (t.RUN, t.RUN_START, t.TABLE_LINEAGE)), _OLD),
     **dict.fromkeys((kind.name for kind in (t.PRODUCER, t.ARRIVAL, t.EVENT_PART, t.FAILED_STATEMENT)), _OLD),
     **dict.fromkeys(("writer_instants", "writer_marks"), _WRITER),
     "dead_letters": "dead-letter drop, dead-letter retry",
@@ -99,7 +99,7 @@ def _old_runs(before: int) -> Any:
 
 
 def _remove_runs(connection: Connection, runs: Sequence[bytes]) -> Iterator[tuple[str, int]]:
-    for kind in (t.RUN_SETTING, t.RUN_START, t.RUN):
+    for kind in (t.RUN_START, t.RUN):
         yield kind.name, _delete(connection, kind, table_of(kind).c.run.in_(runs))
 
 

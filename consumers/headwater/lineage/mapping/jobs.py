@@ -34,8 +34,6 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import GroupValues, Row
 from headwater.lineage.rows.values import HASH_BYTES, Value, encode
 
-CONFIGURATION: Final = "CONFIGURATION"
-TAG: Final = "TAG"
 _SHAPE: Final = ("columns", "partitioning", "primary_key", "watermarks", "options")
 _DELETED_AT_END: Final = {LineageRetention.DELETE_TABLE: ("TABLES",), LineageRetention.DELETE_ALL: ("TABLES", "DATA")}
 _CONTENT: Final = {"inputs", "outputs", "columns"}
@@ -87,9 +85,6 @@ def _of_start(event: JobStarted, build: RowBuilder) -> Iterator[Row]:
         to_json_text(event.parent),
     )
     yield build.observed(t.RUN, run, start=start)
-    for section, settings in ((CONFIGURATION, event.configuration), (TAG, event.tags)):
-        for name, value in settings.items():
-            yield build.observed(t.RUN_SETTING, run, section, clean_text(name), content=(clean_text(value),))
     for each in event.starts_at:
         yield from build.place(each)
         key = (

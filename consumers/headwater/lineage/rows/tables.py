@@ -105,9 +105,6 @@ RUN = RowKind(
         ),
     ),
 )
-RUN_SETTING = RowKind(
-    "run_settings", (*binaries("run"), *texts("section name")), groups=(ColumnGroup("content", texts("value")),)
-)
 RUN_START = RowKind(
     "run_starts",
     (*binaries("run dataset"), *texts("generation branch"), *_NAME),
@@ -301,7 +298,6 @@ KINDS: Final = (
     TAG,
     JOB,
     RUN,
-    RUN_SETTING,
     RUN_START,
     JOB_LINEAGE,
     JOB_LINEAGE_TABLE,

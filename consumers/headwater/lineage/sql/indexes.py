@@ -36,7 +36,6 @@ _INDEXES: Final[tuple[tuple[RowKind, str], ...]] = (
     (t.RUN, "parent_run"),
     (t.RUN, "parent_job"),
     (t.RUN, "first"),
-    (t.RUN_SETTING, "run"),
     (t.RUN_START, "run"),
     (t.RUN_START, "dataset"),
     (t.JOB_LINEAGE, "fingerprint"),

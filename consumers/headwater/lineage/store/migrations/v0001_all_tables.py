@@ -556,21 +556,6 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         "ix_reads_place_id_snapshot_since_snapshot", "reads", ["place_id", "snapshot", "since_snapshot"], unique=False
     )
     op.create_table(
-        "run_settings",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("run", _binary(16), nullable=True),
-        sa.Column("section", TEXT, nullable=True),
-        sa.Column("name", TEXT, nullable=True),
-        sa.Column("first", sa.BigInteger(), nullable=False),
-        sa.Column("last", sa.BigInteger(), nullable=False),
-        sa.Column("content_stamp", _binary(33), nullable=False),
-        sa.Column("value", TEXT, nullable=True),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
-    op.create_index("ix_run_settings_run", "run_settings", ["run"], unique=False)
-    op.create_table(
         "run_starts",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("run", _binary(16), nullable=True),
