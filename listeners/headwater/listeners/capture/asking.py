@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
+from headwater.listeners.capture.catalog.named_tables import NamedTable
+from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE, TableEvidence
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats import FormatPlugin, plugins
 from headwater.listeners.capture.plan.tree import Plan
-from headwater.listeners.capture.statements import FormatFact
+from headwater.listeners.capture.statements import FormatFact, Statement
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -26,6 +29,16 @@ def answers(plan: Plan, ask: Callable[[FormatPlugin], T | None]) -> Iterator[tup
 def answers_about(fact: FormatFact, ask: Callable[[FormatPlugin], T | None]) -> Iterator[tuple[T, FormatPlugin]]:
     """The same about what a hook noted."""
     return _answers(ask, lambda each: fact.get("hook") == each.name)
+
+
+def find_evidence(named: NamedTable, statement: Statement, context: CaptureContext) -> TableEvidence:
+    """What the formats know of a table that DDL was about: the first that has something to say."""
+
+    def read(plugin: FormatPlugin) -> TableEvidence | None:
+        return None if plugin.evidence is None else plugin.evidence(named, statement, context)
+
+    found = next(answers(statement.plan, read), None)
+    return NO_EVIDENCE if found is None else found[0]
 
 
 def _answers(

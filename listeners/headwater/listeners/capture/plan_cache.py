@@ -101,7 +101,7 @@ class PlanCache:
         self._bytes -= 0 if dropped is None else dropped.size
 
     def _parse(self, plan: Plan, *, reading: bool) -> ParsedPlan:
-        self._context.enter_session(plan)
+        self._context.enter_session(plan.catalogs)
         node = plan.top if reading else _find_command(plan)
         command = None if reading else all_commands().get(node.name)
         if not reading and sum(plan.nodes[index].name in all_commands() for index in plan.top.inputs) > 1:

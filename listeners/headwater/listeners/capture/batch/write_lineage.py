@@ -16,7 +16,7 @@ from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.asking import answers
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import plugins
+from headwater.listeners.capture.formats import plugins, row_changes_readers
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,
     SinkWrite,
@@ -216,7 +216,7 @@ def _without_secrets(shape: _Side, redactor: Redactor) -> _Side:
 
 def _lineage(part: SinkWrite, plan: Plan) -> QueryLineage:
     if part.row_level:
-        return merge_lineage(plan, plan.root)
+        return merge_lineage(plan, plan.root, row_changes_readers())
     if part.query is None:
         return QueryLineage()
     return lineage_of(plan.only(part.only) if part.only else plan, part.query)

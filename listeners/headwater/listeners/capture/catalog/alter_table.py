@@ -25,12 +25,12 @@ from headwater.events.types import from_field
 from headwater.events.types.columns import CURRENT_DEFAULT
 from headwater.events.types.short_text import COMMENT
 from headwater.events.types.spark_json import metadata_entries
+from headwater.listeners.capture.asking import find_evidence
 from headwater.listeners.capture.catalog.descriptions import describe_resolved_table
 from headwater.listeners.capture.catalog.named_tables import name_v1_table, name_v2_table
 from headwater.listeners.capture.catalog.occurrence import StatementContext
 from headwater.listeners.capture.catalog.partitions import partition_values
 from headwater.listeners.capture.catalog.table_changes import parse_changes, remove_property, set_property, type_json_of
-from headwater.listeners.capture.catalog.table_evidence import find_evidence
 from headwater.listeners.capture.catalog.table_modification import alter_events, alter_events_by_name, table_after
 from headwater.listeners.capture.commands import CatalogTranslator, CommandRule
 from headwater.listeners.capture.context import CaptureContext

@@ -10,14 +10,14 @@ from headwater.events import CreateTable, Event, Table
 from headwater.events.names import Generation
 from headwater.events.tables import Column, TableKind
 from headwater.events.types import columns_from_schema_json
+from headwater.listeners.capture.asking import find_evidence
 from headwater.listeners.capture.catalog.columns import columns_of_query, requested_columns
 from headwater.listeners.capture.catalog.descriptions import (
-    TableDescription,
     describe_catalog_table,
     describe_requested_table,
     describe_v2_table,
 )
-from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_of_table, name_v1_table, name_v2_table
+from headwater.listeners.capture.catalog.named_tables import NamedTable, name_v1_table, name_v2_table
 from headwater.listeners.capture.catalog.occurrence import (
     EFFECTS,
     StatementContext,
@@ -26,9 +26,10 @@ from headwater.listeners.capture.catalog.occurrence import (
     session_facts,
     was_event_posted,
 )
-from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE, TableEvidence, find_evidence
+from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE, TableDescription, TableEvidence
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, KnownTable
+from headwater.listeners.capture.formats.external_rows import dataset_of_table
 from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 

@@ -8,16 +8,17 @@ from typing import Any, Final
 from headwater.events import AlterTable, DropTable, Event, Table
 from headwater.events.changes import RenameTable
 from headwater.listeners.capture.catalog.descriptions import (
-    TableDescription,
     describe_resolved_table,
     describe_v2_table,
     format_of_table,
 )
-from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_of_table, name_v1_table, name_v2_table
+from headwater.listeners.capture.catalog.named_tables import NamedTable, name_v1_table, name_v2_table
 from headwater.listeners.capture.catalog.occurrence import EFFECTS, StatementContext, session_facts, was_event_posted
+from headwater.listeners.capture.catalog.table_evidence import TableDescription
 from headwater.listeners.capture.catalog.table_modification import table_after
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, KnownTable
+from headwater.listeners.capture.formats.external_rows import dataset_of_table
 from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 

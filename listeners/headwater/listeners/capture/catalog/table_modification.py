@@ -9,11 +9,12 @@ from headwater.events import AlterTable, Event, Table
 from headwater.events.apply import ChangeError, apply
 from headwater.events.catalog import ModificationEffect
 from headwater.events.changes import SetLocation, TableChange
-from headwater.listeners.capture.catalog.descriptions import TableDescription, describe_catalog_table
-from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_at, dataset_of_table
+from headwater.listeners.capture.catalog.descriptions import describe_catalog_table
+from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_at
 from headwater.listeners.capture.catalog.occurrence import StatementContext, session_facts
-from headwater.listeners.capture.catalog.table_evidence import TableEvidence
+from headwater.listeners.capture.catalog.table_evidence import TableDescription, TableEvidence
 from headwater.listeners.capture.context import CaptureContext, KnownTable
+from headwater.listeners.capture.formats.external_rows import dataset_of_table
 from headwater.listeners.capture.statements import Statement
 
 _CASE_SENSITIVE: Final = "spark.sql.caseSensitive"

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from headwater import plugins as entry_points
 from headwater.errors import PluginError
-from headwater.events import Format
 from headwater.events.identity import Catalog, Environment, Unknown
 from headwater.events.identity import catalog_of as identify_catalog
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
+from headwater.listeners.capture.formats.protocol import TableFormat
+from headwater.listeners.capture.plan.columns.analysis import RowChangesReader
 
 __all__ = [
     "CORE",
@@ -22,13 +23,10 @@ __all__ = [
     "BrokenFormat",
     "FormatPlugin",
     "InstalledFormats",
-    "catalog_of",
-    "format_of_provider",
     "installed",
     "java_parts",
-    "owner_of",
-    "plugin_of",
     "plugins",
+    "row_changes_readers",
 ]
 
 _LOG = logging.getLogger(__name__)
@@ -57,6 +55,26 @@ class InstalledFormats:
     """In the order they are asked."""
     broken: tuple[BrokenFormat, ...] = ()
 
+    def owner_of(self, class_name: str) -> FormatPlugin | None:
+        """The format whose library has this class."""
+        return next((each for each in self.plugins if each.owns(class_name)), None)
+
+    def of_provider(self, provider: str | None) -> FormatPlugin | None:
+        """The format of tables that are made USING this."""
+        word = (provider or "").lower()
+        return next((each for each in self.plugins if word in each.providers), None)
+
+    def catalog_of(
+        self, name: str, class_name: str | None, options: Mapping[str, str], environment: Environment
+    ) -> Catalog | Unknown:
+        """What a catalog points at, whichever format's it is."""
+        readers = (each.catalogs[class_name] for each in self.plugins if class_name and class_name in each.catalogs)
+        return identify_catalog(name, class_name, options, environment, next(readers, None))
+
+    def readers(self) -> Mapping[str, TableFormat]:
+        """What implements each format, by its name."""
+        return {each.name: each.reader for each in self.plugins}
+
 
 @cache
 def installed() -> InstalledFormats:
@@ -82,28 +100,9 @@ def java_parts() -> tuple[JavaPart, ...]:
     return (*CORE, *(each.java for each in plugins() if each.java is not None))
 
 
-def owner_of(class_name: str) -> FormatPlugin | None:
-    """The format whose library has this class."""
-    return next((each for each in plugins() if each.owns(class_name)), None)
-
-
-def plugin_of(provider: str | None) -> FormatPlugin | None:
-    """The format of tables that are made USING this."""
-    word = (provider or "").lower()
-    return next((each for each in plugins() if word in each.providers), None)
-
-
-def format_of_provider(provider: str) -> Format | None:
-    found = plugin_of(provider)
-    return None if found is None else found.format
-
-
-def catalog_of(
-    name: str, class_name: str | None, options: Mapping[str, str], environment: Environment
-) -> Catalog | Unknown:
-    """What a catalog points at, whichever format's it is."""
-    readers = (each.catalogs[class_name] for each in plugins() if class_name and class_name in each.catalogs)
-    return identify_catalog(name, class_name, options, environment, next(readers, None))
+def row_changes_readers() -> Mapping[str, RowChangesReader]:
+    """What reads the formats' own commands that change rows one by one, by the simple names of their classes."""
+    return {name: reader for each in reversed(plugins()) for name, reader in each.row_changes.items()}
 
 
 def _check(name: str, found: Any) -> FormatPlugin | BrokenFormat:

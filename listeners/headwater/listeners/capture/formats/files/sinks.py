@@ -29,7 +29,7 @@ def stream_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteT
     sink = SinkSchema(
         dataset=dataset_of(context, name, fields["path"]),
         table=name,
-        format=format_of(fields["fileFormat"]),
+        format=format_of(fields["fileFormat"], context.formats),
         partitioning=tuple(Transform(columns=((each,),)) for each in fields.get("partitions", ())),
     )
     return WriteTarget(
@@ -51,7 +51,7 @@ def files_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTa
     sink = SinkSchema(
         dataset=dataset_of(context, name, location),
         table=name,
-        format=format_of(word),
+        format=format_of(word, context.formats),
         columns=columns,
         partitioning=tuple(Transform(columns=((each,),)) for each in partitions),
         options=StringMap({} if table else node.args.get("options", {})),
@@ -83,7 +83,7 @@ def created_table_target(
     sink = SinkSchema(
         dataset=dataset_of(context, name, location_of_table(table)),
         table=name,
-        format=format_of(table.get("provider")),
+        format=format_of(table.get("provider"), context.formats),
         columns=columns_of_table(plan, table),
         partitioning=tuple(Transform(columns=((each,),)) for each in table.get("partitions", [])),
     )

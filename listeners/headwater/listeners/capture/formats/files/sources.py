@@ -37,7 +37,7 @@ def describe_relation(
     source = SourceSchema(
         dataset=dataset_of(context, name, location),
         table=name,
-        format=format_of(word),
+        format=format_of(word, context.formats),
         columns=columns_of(plan, node.output),
         partitioning=tuple(Transform(columns=((each,),)) for each in partitions),
         options=StringMap(relation.get("options", {}) if relation and table is None else {}),
@@ -100,7 +100,7 @@ def describe_stream(node: PlanNode, plan: Plan, context: CaptureContext) -> Sour
     """Files that are read as they come. What a pattern means shows in each micro-batch."""
     fields = node.args.get("dataSource") or {}
     word, table = str(fields.get("className", "")), fields.get("catalogTable")
-    if format_of(word) not in _STREAM_FORMATS:
+    if format_of(word, context.formats) not in _STREAM_FORMATS:
         return None
     options = stream_options(node)
     location, name = location_of_table(table), table_name(table)
@@ -113,7 +113,7 @@ def describe_stream(node: PlanNode, plan: Plan, context: CaptureContext) -> Sour
     source = SourceSchema(
         dataset=None if pattern else dataset,
         table=name,
-        format=format_of(word),
+        format=format_of(word, context.formats),
         columns=columns_of(plan, node.output),
         partitioning=tuple(Transform(columns=((each,),)) for each in fields.get("partitionColumns") or ()),
         options=StringMap({} if table else {**options, "path": pattern} if pattern else options),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from headwater.listeners.capture.plan.columns.expressions import OperatorOutput
 from headwater.listeners.capture.plan.columns.functions import FUNCTIONS
@@ -20,20 +21,26 @@ from headwater.listeners.capture.plan.columns.operators import (
 )
 from headwater.listeners.capture.plan.columns.origins import Members
 from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
-from headwater.listeners.capture.plan.columns.row_changes import merge_rows
+from headwater.listeners.capture.plan.columns.row_changes import RowChanges, merge_rows
 from headwater.listeners.capture.plan.columns.values import NO_VALUE, ColumnValue
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _RULES: dict[str, Operator] = {**OPERATORS, **FUNCTIONS, "MergeRows": merge_rows}
+RowChangesReader: TypeAlias = "Callable[[Analysis, PlanNode], RowChanges]"
+_NO_READERS: Final[Mapping[str, RowChangesReader]] = MappingProxyType({})
 
 
 class Analysis:
     """Of one plan; what was found of a node serves all questions. `ends` are nodes that count as leaves: what is below
     them isn't looked at."""
 
-    def __init__(self, plan: Plan, ends: Collection[int] = ()) -> None:
+    def __init__(
+        self, plan: Plan, ends: Collection[int] = (), row_changes: Mapping[str, RowChangesReader] = _NO_READERS
+    ) -> None:
         self.plan = plan
         self.ends = ends
+        self.row_changes = row_changes
+        """By the name of a command, what reads how it changes rows."""
         self.work = OperatorContext(plan)
         self.leaves: dict[int, None] = {}
         self._origins_by_value: dict[int, tuple[ColumnValue, tuple[ColumnOrigin, ...]]] = {}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from headwater.events.column_lineage import Derivation
-from headwater.listeners.capture.formats import plugins
-from headwater.listeners.capture.plan.columns.analysis import Analysis, lineage_of_brief_plan
-from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank, Members
+from headwater.listeners.capture.plan.columns.analysis import Analysis, RowChangesReader, lineage_of_brief_plan
+from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank
 from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
 from headwater.listeners.capture.plan.columns.row_changes import (
     ACTIONS,
     Assignment,
+    RowChanges,
     argument,
     merge_alternatives,
     read_clauses,
@@ -22,30 +21,20 @@ from headwater.listeners.capture.plan.columns.values import ColumnValue, Scope, 
 from headwater.listeners.capture.plan.tree import Expression, Plan, PlanNode
 
 
-@dataclass(frozen=True)
-class RowChanges:
-    """What a command does to its target."""
-
-    target: tuple[int, ...]
-    """Ids of the target's columns."""
-    assignments: tuple[Assignment, ...] = ()
-    rows: Members = NO_MEMBERS
-    """What decides about which rows are changed, and how."""
-
-
-def merge_lineage(plan: Plan, command: int) -> QueryLineage:
+def merge_lineage(plan: Plan, command: int, brought: Mapping[str, RowChangesReader]) -> QueryLineage:
     """The lineage of an UPDATE, DELETE or MERGE, in whatever form: `fields` has what is assigned.
 
     Conditions are indirect: what rows are matched by is JOIN, all else FILTER. What isn't assigned has no edges, and
-    neither has a column that is set to itself. A command that isn't known is reported in `unknown`.
+    neither has a column that is set to itself. A command that isn't known is reported in `unknown`. `brought` reads the
+    commands that aren't Spark's own, by their names.
     """
     node = plan.nodes[command]
     if plan.brief is not None:
         return lineage_of_brief_plan(plan, command)
-    reader = _reader_of(node)
+    analysis = Analysis(plan, row_changes={**brought, **_READERS})
+    reader = analysis.row_changes.get(node.name)
     if reader is None:
         return QueryLineage(unknown=(node.class_name or node.name,))
-    analysis = Analysis(plan)
     changes = reader(analysis, node)
     return QueryLineage(
         indirect=analysis.origins_of_rows(changes.rows),
@@ -53,11 +42,6 @@ def merge_lineage(plan: Plan, command: int) -> QueryLineage:
         unknown=analysis.unknown(),
         fields=_fields(analysis, changes),
     )
-
-
-def _reader_of(node: PlanNode) -> RowChangesReader | None:
-    brought = (each.row_changes[node.name] for each in plugins() if node.name in each.row_changes)
-    return _READERS.get(node.name) or next(brought, None)
 
 
 def _fields(analysis: Analysis, changes: RowChanges) -> dict[tuple[str, ...], tuple[ColumnOrigin, ...]]:
@@ -225,7 +209,7 @@ def wrapped_changes(argument: str) -> RowChangesReader:
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         index = node.plan_of(argument)
         inner = None if index is None else analysis.plan.nodes[index]
-        reader = None if inner is None else _reader_of(inner)
+        reader = None if inner is None else analysis.row_changes.get(inner.name)
         return RowChanges(()) if inner is None or reader is None else reader(analysis, inner)
 
     return read
@@ -244,7 +228,6 @@ def delete_by_query(query: str) -> RowChangesReader:
     return read
 
 
-RowChangesReader: TypeAlias = Callable[[Analysis, PlanNode], RowChanges]
 _ALTERNATIVES: Final[Mapping[str, Callable[[Plan, PlanNode], list[tuple[int, ...]]]]] = {
     "Expand": _projections,
     "MergeRows": merge_alternatives,

@@ -7,11 +7,12 @@ plans carry them along: a MERGE has the same lineage however its table is stored
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from headwater.listeners.capture.plan.columns.expressions import OperatorOutput
 from headwater.listeners.capture.plan.columns.operators import OperatorContext
-from headwater.listeners.capture.plan.columns.origins import DerivationRank
+from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank, Members
 from headwater.listeners.capture.plan.columns.values import Scope, merge_values
 from headwater.listeners.capture.plan.tree import Expression, Plan, PlanNode
 
@@ -26,6 +27,17 @@ class Assignment(NamedTuple):
     target: tuple[str, ...]
     reference: int
     scope: Scope
+
+
+@dataclass(frozen=True)
+class RowChanges:
+    """What a command does to its target."""
+
+    target: tuple[int, ...]
+    """Ids of the target's columns."""
+    assignments: tuple[Assignment, ...] = ()
+    rows: Members = NO_MEMBERS
+    """What decides about which rows are changed, and how."""
 
 
 def merge_rows(work: OperatorContext, node: PlanNode) -> OperatorOutput:
