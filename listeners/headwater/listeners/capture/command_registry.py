@@ -17,8 +17,13 @@ from headwater.listeners.capture.streaming import sinks
 def all_commands() -> Mapping[str, CommandRule]:
     """By the class's simple name. Where two tell of one command, what each adds is put together."""
     found: dict[str, CommandRule] = {}
-    for each in (spark_writes.COMMANDS, sinks.COMMANDS, catalog.COMMANDS, *(each.commands for each in plugins())):
-        for name, command in each.items():
+    for commands in (
+        spark_writes.COMMANDS,
+        sinks.COMMANDS,
+        catalog.COMMANDS,
+        *(plugin.commands for plugin in plugins()),
+    ):
+        for name, command in commands.items():
             found[name] = _merge_rules(found[name], command) if name in found else command
     return MappingProxyType(found)
 

@@ -136,7 +136,7 @@ class CaptureContext:
         """The catalog that has this name in the session, or else that had it last in any."""
         if name in self._of_session:
             return self._of_session[name]
-        found = [each for each in self._catalogs.values() if each.name == name]
+        found = [catalog for catalog in self._catalogs.values() if catalog.name == name]
         return found[-1] if found else self.session_catalog() if name == SESSION_CATALOG else None
 
     def session_catalog(self) -> SessionNamedCatalog:
@@ -150,10 +150,10 @@ class CaptureContext:
 
     def catalogs(self, factory: str) -> list[SessionNamedCatalog]:
         """All of a factory: those that were read so far, then those that the application's configuration names."""
-        fields = {each.name: each for each in self._catalogs.values()}
+        by_name = {catalog.name: catalog for catalog in self._catalogs.values()}
         words = (key.removeprefix(_CATALOG_PREFIX) for key in self.conf if key.startswith(_CATALOG_PREFIX))
-        named = [self._configured_catalog(word) for word in words if "." not in word and word not in fields]
-        return [each for each in (*fields.values(), *named) if each.context.factory == factory]
+        named = [self._configured_catalog(word) for word in words if "." not in word and word not in by_name]
+        return [catalog for catalog in (*by_name.values(), *named) if catalog.context.factory == factory]
 
     def _configured_catalog(self, name: str, class_name: str = "") -> SessionNamedCatalog:
         """The application's configuration doesn't change."""
@@ -204,7 +204,7 @@ class CaptureContext:
         """And all tables that were known to be in it."""
         gone = self._place(name)
         self._databases.pop(gone, None)
-        for place in [each for each in self._known if each[:3] == gone[:3]]:
+        for place in [place for place in self._known if place[:3] == gone[:3]]:
             del self._known[place]
 
     def _place(self, name: TableName | DatabaseName) -> _Place:

@@ -22,7 +22,7 @@ from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 def find_sink(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
     """What some format says that this node writes."""
-    found = next(answers(plan, lambda each: each.reader.sink(node, plan, context)), None)
+    found = next(answers(plan, lambda plugin: plugin.reader.sink(node, plan, context)), None)
     return None if found is None else found[0]
 
 
@@ -153,7 +153,9 @@ def _create_as_select(node: PlanNode, plan: Plan, context: CaptureContext) -> St
     if found is None or query is None:
         return None
     target = replace(found, kind=CommitKind.CREATE, replaced=OverwriteScope.ALL)
-    names = node.args.get("outputColumnNames") or [plan.attribute(each).name for each in plan.nodes[query].output]
+    names = node.args.get("outputColumnNames") or [
+        plan.attribute(attribute).name for attribute in plan.nodes[query].output
+    ]
     return StatementWrites((SinkWrite(_with_columns(target, plan, query), query, tuple((name,) for name in names)),))
 
 

@@ -59,11 +59,11 @@ def _has_effect(change: TableChange, old: Table | None) -> bool:
 
 
 def _requested_changes(node: PlanNode, plan: Plan) -> Iterator[TableChange]:
-    fields = node.args.get("changes")
-    if fields is None:
+    changes = node.args.get("changes")
+    if changes is None:
         yield OtherChange(what=node.name)
     else:
-        yield from parse_changes(fields, plan)
+        yield from parse_changes(changes, plan)
 
 
 def _changes_named(node: PlanNode, plan: Plan, new: Table | None) -> Iterator[TableChange]:
@@ -105,7 +105,7 @@ def _columns_added(node: PlanNode, plan: Plan, new: Table | None) -> Iterator[Ta
 
 def _position_after(name: str, new: Table | None) -> ColumnPosition | None:
     """None: at the end, where Spark puts it unless partition columns stand there."""
-    names = [] if new is None or not new.partitioning else [each.name for each in new.columns]
+    names = [] if new is None or not new.partitioning else [column.name for column in new.columns]
     if name not in names[:-1]:
         return None
     place = names.index(name)

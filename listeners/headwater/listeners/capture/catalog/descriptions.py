@@ -66,10 +66,10 @@ def describe_v2_table(
     properties: Mapping[str, str] = fields.get("properties", {})
     facts = facts_of_table(fields)
     location = properties.get("location") or facts.location
-    layout = [parse_transform(each) for each in fields.get("partitioning", ())]
+    layout = [parse_transform(transform) for transform in fields.get("partitioning", ())]
     table = Table(
         columns=tuple(columns),
-        partitioning=tuple(each for each in layout if each.name != _CLUSTERING),
+        partitioning=tuple(transform for transform in layout if transform.name != _CLUSTERING),
         clustering=parse_clustering(layout),
         primary_key=facts.primary_key,
         properties=StringMap(_own_properties(properties, location)),
@@ -105,14 +105,14 @@ def describe_requested_table(
     catalog: SessionNamedCatalog,
 ) -> TableDescription:
     """A table that a v2 command asks for."""
-    layout = [parse_transform(each) for each in partitioning]
+    layout = [parse_transform(transform) for transform in partitioning]
     location = spec.get("location")
     given = reported_options(spec.get("provider"), spec.get("options") or {}, installed())
     options = {OPTION_PREFIX + key: text for key, text in given.items()}
     managed = TableKind.MANAGED if location is None else TableKind.UNKNOWN
     table = Table(
         columns=tuple(columns),
-        partitioning=tuple(each for each in layout if each.name != _CLUSTERING),
+        partitioning=tuple(transform for transform in layout if transform.name != _CLUSTERING),
         clustering=parse_clustering(layout),
         properties=StringMap({**options, **spec.get("properties", {})}),
         comment=spec.get("comment"),
@@ -127,13 +127,13 @@ def describe_requested_table(
 
 def parse_transform(fields: Mapping[str, Any]) -> Transform:
     arguments: Sequence[Mapping[str, Any]] = fields["arguments"]
-    columns = (tuple(each["column"]) for each in arguments if "column" in each)
-    texts = (each["text"] for each in arguments if "column" not in each)
+    columns = (tuple(argument["column"]) for argument in arguments if "column" in argument)
+    texts = (argument["text"] for argument in arguments if "column" not in argument)
     return Transform(name=fields["transform"], columns=tuple(columns), arguments=tuple(texts))
 
 
 def parse_clustering(layout: Iterable[Transform]) -> tuple[FieldPath, ...]:
-    return tuple(path for each in layout if each.name == _CLUSTERING for path in each.columns)
+    return tuple(path for transform in layout if transform.name == _CLUSTERING for path in transform.columns)
 
 
 def identity_transform(name: str) -> Transform:
@@ -147,15 +147,15 @@ def _bucket(fields: Mapping[str, Any]) -> Transform:
 
 def facts_of_table(fields: Mapping[str, Any]) -> TableFacts:
     """What the extractor of its format wrote into a table."""
-    for each in plugins():
-        if each.table_facts is not None and each.name in fields:
-            return each.table_facts(fields[each.name])
+    for plugin in plugins():
+        if plugin.table_facts is not None and plugin.name in fields:
+            return plugin.table_facts(fields[plugin.name])
     return TableFacts()
 
 
 def format_of_table(provider: str | None, fields: Mapping[str, Any] | None = None) -> Format:
     """By what the format's extractor wrote, else by the provider's name."""
-    written = (each.format for each in plugins() if fields is not None and each.name in fields)
+    written = (plugin.format for plugin in plugins() if fields is not None and plugin.name in fields)
     return next(written, None) or format_of(provider, installed())
 
 

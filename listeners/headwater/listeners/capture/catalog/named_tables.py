@@ -69,10 +69,10 @@ def database_of(node: PlanNode, plan: Plan, context: CaptureContext) -> tuple[Se
         if resolved is not None and resolved.name == "ResolvedNamespace" and resolved.args.get("namespace"):
             catalog = context.catalog(resolved.args["catalog"])
             return catalog, DatabaseName(catalog=catalog.name, database=joined(resolved.args["namespace"]))
-    fields = node.args.get("databaseName")
-    if not isinstance(fields, str):
+    database = node.args.get("databaseName")
+    if not isinstance(database, str):
         return None
-    return context.session_catalog(), DatabaseName(catalog=SESSION_CATALOG, database=fields)
+    return context.session_catalog(), DatabaseName(catalog=SESSION_CATALOG, database=database)
 
 
 def is_temporary(fields: Mapping[str, Any]) -> bool:

@@ -40,8 +40,8 @@ def _add_partitions(node: PlanNode, statement: Statement, context: CaptureContex
     named = name_v1_table(node.args["tableName"], context)
     effect = ModificationEffect.UNKNOWN if node.args.get("ifNotExists") else ModificationEffect.APPLIED
     changes = [
-        AddPartition(partition=partition_values(each["_1"]), location=each.get("_2"))
-        for each in node.args["partitionSpecsAndLocs"]
+        AddPartition(partition=partition_values(partition["_1"]), location=partition.get("_2"))
+        for partition in node.args["partitionSpecsAndLocs"]
     ]
     return _partition_event(named, changes, StatementContext(statement, context), effect)
 

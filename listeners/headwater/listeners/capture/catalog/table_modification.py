@@ -63,11 +63,11 @@ def alter_events_by_name(
     one was read afterwards."""
     known = on.context.find_known(named.name)
     old = known.table if known is not None and isinstance(known.table, Table) else None
-    fields = tuple(changes)
-    if not fields:
+    requested = tuple(changes)
+    if not requested:
         return
-    after = new.table if new is not None else _apply(fields, old, on.statement)
-    placed = tuple(_with_dataset(_as_stored(change, after), named, on.context) for change in fields)
+    after = new.table if new is not None else _apply(requested, old, on.statement)
+    placed = tuple(_with_dataset(_as_stored(change, after), named, on.context) for change in requested)
     before = old if old is not None else _unless_moved(placed, after)
     details: dict[str, Any] = {} if new is None else {"format": new.format}
     yield AlterTable(

@@ -52,8 +52,8 @@ class JavaPart:
     def sources(self) -> dict[str, bytes]:
         """By file name."""
         folder = self.folder
-        found = () if folder is None else (each for each in folder.iterdir() if each.name.endswith(".java"))
-        return {each.name: each.read_bytes() for each in found}
+        found = () if folder is None else (file for file in folder.iterdir() if file.name.endswith(".java"))
+        return {file.name: file.read_bytes() for file in found}
 
 
 @dataclass(frozen=True, kw_only=True)

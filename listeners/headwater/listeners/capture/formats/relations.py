@@ -83,8 +83,8 @@ def stream_of(node: PlanNode) -> Mapping[str, Any] | None:
 
 def stream_options(node: PlanNode) -> dict[str, str]:
     """What a query asked of the stream that it reads."""
-    fields = (stream_of(node) or {}).get("options") or node.args.get("extraOptions") or {}
-    return {key.lower(): text for key, text in fields.items() if isinstance(text, str)}
+    options = (stream_of(node) or {}).get("options") or node.args.get("extraOptions") or {}
+    return {key.lower(): text for key, text in options.items() if isinstance(text, str)}
 
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)

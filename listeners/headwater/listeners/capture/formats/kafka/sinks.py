@@ -65,9 +65,9 @@ def _options(node: PlanNode, plan: Plan, formats: KnownFormats) -> dict[str, str
 def _topics_of_rows(node: PlanNode) -> dict[str | None, Branches]:
     """By topic: of which inputs of which UNIONs its rows are. None: the rows of a topic that is computed."""
     found: dict[str | None, Branches] = {}
-    for each in node.args.get("kafka", {}).get("topics", ()):
-        branches = found.setdefault(each.get("topic"), {})
-        for union, place in each["branches"]:
+    for topic in node.args.get("kafka", {}).get("topics", ()):
+        branches = found.setdefault(topic.get("topic"), {})
+        for union, place in topic["branches"]:
             branches.setdefault(union, {})[place] = None
     return found or {None: {}}
 

@@ -62,7 +62,7 @@ class Analysis:
         node = self.plan.nodes[query]
         self.look_at([query])
         scope, rows = self.work.outcomes[query]
-        columns = {each: self.origins_of(scope.get(each, NO_VALUE)) for each in node.output}
+        columns = {attribute: self.origins_of(scope.get(attribute, NO_VALUE)) for attribute in node.output}
         return QueryLineage(columns, self.origins_of_rows(rows), self.all_leaves(), self.unknown())
 
     def origins_of(self, value: ColumnValue) -> tuple[ColumnOrigin, ...]:
@@ -73,9 +73,9 @@ class Analysis:
         found: dict[ColumnOrigin, None] = {}
         for part in value.parts:
             found.update(dict.fromkeys(self.work.origins.column_origins(self._ordered(part.members), part.text)))
-        fields = tuple(found)
-        self._origins_by_value[id(value)] = (value, fields)  # holds the value, so that its id stays its own
-        return fields
+        origins = tuple(found)
+        self._origins_by_value[id(value)] = (value, origins)  # holds the value, so that its id stays its own
+        return origins
 
     def origins_of_rows(self, rows: Members) -> tuple[ColumnOrigin, ...]:
         """What decides about rows is given without a text: it would be as many edges as conditions."""
@@ -85,14 +85,14 @@ class Analysis:
         return tuple(sorted(self.leaves))
 
     def unknown(self) -> tuple[str, ...]:
-        missing = (f"column {each}" for each in self.work.expressions.missing)
+        missing = (f"column {name}" for name in self.work.expressions.missing)
         return tuple(dict.fromkeys((*self.work.unknown, *missing)))
 
     def _ordered(self, members: Members) -> list[int]:
         """Without attributes of a query around this one: there is none."""
         outer = self.work.origins.outer(members)
-        for each in outer:
-            self.work.expressions.missing[self.work.origins.place(each)[1][0]] = None
+        for member in outer:
+            self.work.expressions.missing[self.work.origins.place(member)[1][0]] = None
         return self.work.origins.in_order(members.difference(outer))
 
     def _outcome(self, node: PlanNode) -> OperatorOutput:
@@ -123,11 +123,11 @@ class Analysis:
 
     @cached_property
     def _has_subqueries(self) -> bool:
-        return any("plan" in each.details for each in self.plan.expressions)
+        return any("plan" in expression.details for expression in self.plan.expressions)
 
     def _subqueries(self, references: Iterable[int]) -> Iterator[int]:
         """Plans within expressions, by their nodes."""
-        waiting = [each for each in references if each >= 0]
+        waiting = [reference for reference in references if reference >= 0]
         seen: set[int] = set()
         while waiting:
             index = waiting.pop()
@@ -137,7 +137,7 @@ class Analysis:
             expression = self.plan.expressions[index]
             if "plan" in expression.details:
                 yield expression.details["plan"]
-            waiting.extend(each for each in expression.inputs if each >= 0)
+            waiting.extend(child for child in expression.inputs if child >= 0)
 
 
 def lineage_of_brief_plan(plan: Plan, query: int, ends: Collection[int] = ()) -> QueryLineage:

@@ -49,12 +49,12 @@ def _fields(analysis: Analysis, changes: RowChanges) -> dict[tuple[str, ...], tu
     assigned: dict[tuple[str, ...], list[ColumnValue]] = {}
     for path, reference, scope in _unfolded(analysis, changes.assignments):
         assigned.setdefault(path, []).append(analysis.work.expressions.value(reference, scope))
-    places = {analysis.plan.attribute(each).name: n for n, each in enumerate(changes.target)}
+    places = {analysis.plan.attribute(attribute).name: n for n, attribute in enumerate(changes.target)}
     own = _leaves_of(analysis, changes.target)
     found: dict[tuple[str, ...], tuple[ColumnOrigin, ...]] = {}
-    for path in sorted(assigned, key=lambda each: (places.get(each[0], len(places)), each)):
+    for path in sorted(assigned, key=lambda path: (places.get(path[0], len(places)), path)):
         origins = tuple(
-            each for each in analysis.origins_of(merge_values(assigned[path])) if not _is_itself(each, path, own)
+            origin for origin in analysis.origins_of(merge_values(assigned[path])) if not _is_itself(origin, path, own)
         )
         if origins:
             found[path] = origins
@@ -70,7 +70,7 @@ def _unfolded(analysis: Analysis, assignments: Iterable[Assignment]) -> Iterator
         if fields is None:
             yield Assignment(target, reference, scope)
         else:
-            waiting.extend(Assignment((*target, name), each, place) for name, each, place in reversed(fields))
+            waiting.extend(Assignment((*target, name), reference, place) for name, reference, place in reversed(fields))
 
 
 def _is_itself(origin: ColumnOrigin, path: tuple[str, ...], own: frozenset[int]) -> bool:
@@ -87,17 +87,17 @@ def merge_changes(actions: tuple[str, ...], target: str, source: str, condition:
 
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         plan, work = analysis.plan, analysis.work
-        sides = [each for each in (node.plan_of(target), node.plan_of(source)) if each is not None]
+        sides = [side for side in (node.plan_of(target), node.plan_of(source)) if side is not None]
         done = [*read_clauses(plan, node, actions)]
         matching = node.expressions_of(condition)
-        conditions = [ref for each in done for ref in argument(each, "condition")]
-        analysis.look_at(sides, [*matching, *conditions, *(ref for each in done for ref in each.inputs)])
+        conditions = [ref for action in done for ref in argument(action, "condition")]
+        analysis.look_at(sides, [*matching, *conditions, *(ref for action in done for ref in action.inputs)])
         scope = _scope_of(analysis, sides)
-        rows = NO_MEMBERS.union(*(work.outcomes[each].rows for each in sides))
+        rows = NO_MEMBERS.union(*(work.outcomes[side].rows for side in sides))
         rows |= work.deciding_members(matching, scope, DerivationRank.JOIN) | work.deciding_members(
             conditions, scope, DerivationRank.FILTER
         )
-        assignments = (each for action in done for each in _assignments(plan, action, scope))
+        assignments = (assignment for action in done for assignment in _assignments(plan, action, scope))
         return RowChanges(plan.nodes[sides[0]].output, tuple(assignments), rows)
 
     return read
@@ -118,19 +118,19 @@ def _assignment(plan: Plan, expression: Expression, scope: Scope) -> Assignment:
 
 def _path(plan: Plan, key: int) -> tuple[str, ...]:
     """The column, or the field of it, that an expression over the target names."""
-    fields: list[str] = []
+    names: list[str] = []
     while key >= 0:
         expression = plan.expressions[key]
         if expression.name == "GetStructField":
-            fields.append(expression.details["field"])
+            names.append(expression.details["field"])
         key = expression.inputs[0]
-    return (plan.attribute(-1 - key).name, *reversed(fields))
+    return (plan.attribute(-1 - key).name, *reversed(names))
 
 
 def _scope_of(analysis: Analysis, nodes: Iterable[int]) -> Scope:
     scope: Scope = {}
-    for each in nodes:
-        scope.update(analysis.work.outcomes[each].scope)
+    for index in nodes:
+        scope.update(analysis.work.outcomes[index].scope)
     return scope
 
 
@@ -146,7 +146,7 @@ def update_changes(table: str) -> RowChangesReader:
         analysis.look_at([index], [*condition, *keyed, *positional])
         scope, rows = analysis.work.outcomes[index]
         target = plan.nodes[index].output
-        assignments = [_assignment(plan, plan.expressions[each], scope) for each in keyed]
+        assignments = [_assignment(plan, plan.expressions[assignment], scope) for assignment in keyed]
         for attribute, reference in zip(target, positional, strict=False):
             assignments.append(Assignment((plan.attribute(attribute).name,), reference, scope))
         return RowChanges(
@@ -162,7 +162,7 @@ def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
     relation = node.plan_of("originalTable")
     if query is None or relation is None:
         return RowChanges(())
-    is_merge = any(each.name == "MergeRows" for each in plan.subtree(query))
+    is_merge = any(below.name == "MergeRows" for below in plan.subtree(query))
     condition = () if is_merge else node.expressions_of("condition")
     analysis.work.expressions.assumed = frozenset(condition)
     analysis.look_at([query], condition)
@@ -171,8 +171,10 @@ def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
         analysis.look_at([relation])
     scope = _scope_of(analysis, analysis.leaves)
     rows = analysis.work.outcomes[query].rows | analysis.work.deciding_members(condition, scope, DerivationRank.FILTER)
-    names = {plan.attribute(each).name for each in target}
-    assignments = (each for each in _column_alternatives(analysis, query) if each.target[0] in names)
+    names = {plan.attribute(attribute).name for attribute in target}
+    assignments = (
+        alternative for alternative in _column_alternatives(analysis, query) if alternative.target[0] in names
+    )
     return RowChanges(target, tuple(assignments), rows)
 
 
@@ -187,7 +189,7 @@ def _column_alternatives(analysis: Analysis, query: int) -> Iterator[Assignment]
         ways = (
             _ALTERNATIVES[node.name](plan, node)
             if node.name in _ALTERNATIVES
-            else [tuple(-1 - each for each in node.output)]
+            else [tuple(-1 - attribute for attribute in node.output)]
         )
         scope = analysis.work.outcomes[node.inputs[0] if node.name in _ALTERNATIVES else node.index].scope
         for way in ways:
@@ -196,7 +198,7 @@ def _column_alternatives(analysis: Analysis, query: int) -> Iterator[Assignment]
 
 
 def _projections(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
-    return [tuple(each["x"]) for each in node.args["projections"]]
+    return [tuple(projection["x"]) for projection in node.args["projections"]]
 
 
 def _single_projection(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:

@@ -54,12 +54,12 @@ def merge_rows(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 def merge_alternatives(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
     """The rows that its instructions give; of one that is split in two, both."""
     done = read_clauses(plan, node, INSTRUCTIONS)
-    ways = (argument(each, name) for each in done for name in ("output", "otherOutput"))
+    ways = (argument(action, name) for action in done for name in ("output", "otherOutput"))
     return [way for way in ways if way]
 
 
 def instruction_conditions(plan: Plan, node: PlanNode) -> list[int]:
-    return [ref for each in read_clauses(plan, node, INSTRUCTIONS) for ref in argument(each, "condition")]
+    return [ref for action in read_clauses(plan, node, INSTRUCTIONS) for ref in argument(action, "condition")]
 
 
 def argument(expression: Expression, name: str) -> tuple[int, ...]:
