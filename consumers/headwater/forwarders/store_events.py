@@ -116,6 +116,7 @@ def lineage_event(rows: LineageRows) -> JobLineage:
         "inputs": sides[_SOURCE],
         "outputs": sides["SINK"],
         "columns": columns,
+        "columns_omitted": bool(row["columns_omitted"]),
     }
     event = _validated(JobLineage, fields)
     assert isinstance(event, JobLineage)  # noqa: S101 - it was asked for

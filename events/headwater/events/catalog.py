@@ -137,7 +137,7 @@ class CreateTable(TableModification):
     """
 
     kind: Literal["CreateTable"] = "CreateTable"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     table: Table
     ignore_if_exists: bool = False
     as_select: bool = False
@@ -154,7 +154,7 @@ class AlterTable(TableModification):
     """
 
     kind: Literal["AlterTable"] = "AlterTable"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     changes: Annotated[tuple[TableChange, ...], Splittable()] = ()
     table: Table | None = None
     """As it was analysed, before the changes."""
@@ -171,7 +171,7 @@ class DropTable(TableModification):
     """
 
     kind: Literal["DropTable"] = "DropTable"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     table: Table | None = None
     ignore_if_not_exists: bool = False
     purge: bool = False
@@ -186,7 +186,7 @@ class CreateView(TableModification):
     """
 
     kind: Literal["CreateView"] = "CreateView"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     view: View
     ignore_if_exists: bool = False
     replaced: bool = False
@@ -201,7 +201,7 @@ class AlterView(TableModification):
     """
 
     kind: Literal["AlterView"] = "AlterView"
-    schema_version: Literal[3] = 3
+    schema_version: Literal[1] = 1
     view: View | None = None
     new_view: View | None = None
     renamed_to: TableName | None = None
@@ -218,7 +218,7 @@ class DropView(TableModification):
     """
 
     kind: Literal["DropView"] = "DropView"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     view: View | None = None
     ignore_if_not_exists: bool = False
 
@@ -234,7 +234,7 @@ class Truncate(TableModification):
     """
 
     kind: Literal["Truncate"] = "Truncate"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     partitions: Annotated[tuple[StringMap, ...], Splittable(), Identity()] = ()
 
 
@@ -246,7 +246,7 @@ class CreateTag(TableModification):
     """
 
     kind: Literal["CreateTag"] = "CreateTag"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     tag: Name
     snapshot: Long | None = None
     ignore_if_exists: bool = False
@@ -262,7 +262,7 @@ class DropTag(TableModification):
     """
 
     kind: Literal["DropTag"] = "DropTag"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     tag: Name
     ignore_if_not_exists: bool = False
 
@@ -275,7 +275,7 @@ class CreateBranch(TableModification):
     """
 
     kind: Literal["CreateBranch"] = "CreateBranch"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     branch: Name
     tag: IdentityString | None = None
     """The tag it was made from, where it was made from one."""
@@ -294,7 +294,7 @@ class DropBranch(TableModification):
     """
 
     kind: Literal["DropBranch"] = "DropBranch"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     branch: Name
     ignore_if_not_exists: bool = False
 
@@ -307,7 +307,7 @@ class BranchMerged(TableModification):
     """
 
     kind: Literal["BranchMerged"] = "BranchMerged"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     branch: Name
     into: IdentityString | None = None
     """The branch merged into; none is the main line under its default name."""
@@ -325,7 +325,7 @@ class MainReplaced(TableModification):
     """
 
     kind: Literal["MainReplaced"] = "MainReplaced"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     branch: Name
     previous: IdentityString | None = None
     """The branch that was main before; none is the main line under its default name."""

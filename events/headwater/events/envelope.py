@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from headwater.events.base import Model
 from headwater.events.errors import DecodeError, Problem
+from headwater.events.json_form import event_object, json_line
 from headwater.events.names import JobName
 from headwater.events.scalars import EPOCH, Count, EventEnum, IdentityString, Long, Timestamp
 
@@ -99,6 +101,12 @@ class Event(Model):
 
     family: ClassVar[EventFamily]
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if isinstance(kind := cls.model_fields["kind"].default, str):
+            _KINDS.setdefault(kind, cls)
+
     @property
     def event_id(self) -> EventId:
         return EventId(self.producer, self.sequence)
@@ -109,8 +117,6 @@ class Event(Model):
         64-bit integers are texts and times have six digits, so any reader keeps every value. pydantic's own
         `model_dump_json` writes another form, which isn't promised.
         """
-        from headwater.events.json_form import event_object, json_line  # noqa: PLC0415 - most programs never need it
-
         return json_line(event_object(self))
 
     @classmethod
@@ -119,9 +125,18 @@ class Event(Model):
 
         Raises DecodeError where the text is no event, or is of a kind or version that this headwater doesn't know.
         """
-        from headwater.events.json_form import event_of  # noqa: PLC0415 - as above
-
-        event = event_of(text)
+        try:
+            content = json.loads(text)
+        except ValueError as e:
+            raise DecodeError(Problem.MALFORMED, f"no JSON: {e}") from e
+        name = content.get("kind") if isinstance(content, dict) else None
+        kind = _KINDS.get(name) if isinstance(name, str) else None
+        if kind is None:
+            raise DecodeError(Problem.INVALID, f"its kind is {name!r}, which this version of headwater doesn't know")
+        try:
+            event = kind.model_validate_json(text)
+        except ValidationError as e:
+            raise DecodeError(Problem.INVALID, str(e), kind=kind.__name__) from e
         if not isinstance(event, cls):
             raise DecodeError(Problem.INVALID, f"a {event.kind}, where a {cls.__name__} is expected", kind=event.kind)
         return event
@@ -133,6 +148,10 @@ class Event(Model):
     @property
     def stamped(self) -> bool:
         return self.producer != UNSTAMPED
+
+
+_KINDS: Final[dict[str, type[Event]]] = {}
+"""The classes by their kinds. All are there once `headwater.events` is imported."""
 
 
 @dataclass(frozen=True)

@@ -53,4 +53,4 @@ class EncodeError(TerminalError):
 
 
 class EventTooLargeError(EncodeError):
-    """This event takes more bytes than are allowed: it must be cut into parts first."""
+    """This event takes more bytes than are allowed. A Producer leaves out what an event can do without."""

@@ -38,7 +38,7 @@ class Gap(JobEvent):
     """
 
     kind: Literal["Gap"] = "Gap"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     reason: GapReason
     detail: TruncatableText = ""
     missed_family: EventFamily | None = None

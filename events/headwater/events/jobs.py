@@ -175,7 +175,7 @@ class Committed(JobEvent):
     """
 
     kind: Literal["Committed"] = "Committed"
-    schema_version: Literal[3] = 3
+    schema_version: Literal[1] = 1
     barrier: Long
     incarnation: UUID | None = None
     """A stream's incarnation; for batch it is the producer, and absent here."""
@@ -232,12 +232,14 @@ class JobLineage(JobEvent):
     """
 
     kind: Literal["JobLineage"] = "JobLineage"
-    schema_version: Literal[3] = 3
+    schema_version: Literal[1] = 1
     fingerprint: Fingerprint
     parent_job: JobName | None = None
     inputs: Annotated[tuple[SourceSchema, ...], Divisible(pointers="columns", index="input", first="first_input")] = ()
     outputs: tuple[SinkSchema, ...]
     columns: Annotated[tuple[ColumnLineage, ...], Splittable()] = ()
+    columns_omitted: bool = False
+    """Its edges were too many for one event, so `columns` is empty."""
     first_input: ListPosition = 0
     """Of a part: the place that its first input has among all inputs."""
     catalogs: tuple[NamedCatalog, ...] = ()
@@ -321,7 +323,7 @@ class JobStarted(JobEvent):
     """
 
     kind: Literal["JobStarted"] = "JobStarted"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     job_type: JobType
     scope: RunScope = RunScope.APPLICATION
     parent_job: JobName | None = None
@@ -371,7 +373,7 @@ class StatementFailed(JobEvent):
     """
 
     kind: Literal["StatementFailed"] = "StatementFailed"
-    schema_version: Literal[3] = 3
+    schema_version: Literal[1] = 1
     inputs: Annotated[tuple[Source, ...], Splittable()] = ()
     outputs: Annotated[tuple[Sink, ...], Splittable()] = ()
     parent_job: JobName | None = None
@@ -414,7 +416,7 @@ class JobStatusChanged(JobEvent):
     """
 
     kind: Literal["JobStatusChanged"] = "JobStatusChanged"
-    schema_version: Literal[2] = 2
+    schema_version: Literal[1] = 1
     status: JobStatus
     inferred: bool = False
     """Reported by somebody else, who found the run dead: a status reported by the run itself beats it."""

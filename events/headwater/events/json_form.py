@@ -15,13 +15,10 @@ from typing import Any, Final, get_args
 from uuid import UUID
 
 from annotated_types import Le
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from headwater.events.base import CountMap
-from headwater.events.envelope import Event
-from headwater.events.errors import DecodeError, Problem
-from headwater.events.kinds import KINDS
 
 _EXACT: Final = 2**53
 """The integers below it are exact as a double."""
@@ -33,25 +30,10 @@ def json_line(content: Mapping[str, Any]) -> str:
     return json.dumps(content, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 
 
-def event_object(event: Event) -> dict[str, Any]:
-    """All fields of the event, null ones too, in the order of its model."""
-    return _object(event)
-
-
-def event_of(text: str | bytes) -> Event:
-    """The event of such a line. A DecodeError says what is wrong with it."""
-    try:
-        content = json.loads(text)
-    except ValueError as e:
-        raise DecodeError(Problem.MALFORMED, f"no JSON: {e}") from e
-    name = content.get("kind") if isinstance(content, dict) else None
-    kind = KINDS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise DecodeError(Problem.INVALID, f"its kind is {name!r}, which this version of headwater doesn't know")
-    try:
-        return kind.model_validate_json(text)
-    except ValidationError as e:
-        raise DecodeError(Problem.INVALID, str(e), kind=kind.__name__) from e
+def event_object(model: BaseModel) -> dict[str, Any]:
+    """All fields of an event, or of a model in it, null ones too, in the order of its model."""
+    longs = _longs(type(model))
+    return {name: _value(getattr(model, name), is_long=name in longs) for name in type(model).model_fields}
 
 
 def time_text(moment: datetime) -> str:
@@ -59,14 +41,9 @@ def time_text(moment: datetime) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
-def _object(model: BaseModel) -> dict[str, Any]:
-    longs = _longs(type(model))
-    return {name: _value(getattr(model, name), is_long=name in longs) for name in type(model).model_fields}
-
-
 def _value(value: Any, *, is_long: bool) -> Any:
     if isinstance(value, BaseModel):
-        return _object(value)
+        return event_object(value)
     if isinstance(value, Mapping):
         return {key: _value(each, is_long=isinstance(value, CountMap)) for key, each in value.items()}
     if isinstance(value, tuple):

@@ -1,27 +1,27 @@
-"""Where events begin: secrets removed, cut if too large, stamped with their place in the order."""
+"""Where events begin: secrets removed, made smaller if too large, stamped with their place in the order."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Final, TypeVar
+from itertools import chain
+from typing import Final
 from uuid import UUID
 
 from headwater.errors import HeadwaterError
-from headwater.events.avro.codec import Codec
+from headwater.events.avro.codec import MAX_EVENT_BYTES, Codec
 from headwater.events.barriers import BatchBarriers
 from headwater.events.clock import ProducerClock, moment_of
 from headwater.events.envelope import Event, EventFamily
 from headwater.events.errors import EventTooLargeError
+from headwater.events.event_size import may_fit, omission, reductions
 from headwater.events.forks import reset_after_fork
 from headwater.events.ids import uuid7
 from headwater.events.literals import without_literals
-from headwater.events.parts import PART_BYTES, split_event
 from headwater.events.redaction import Redactor
 
-E = TypeVar("E", bound=Event)
-_FEW: Final = 5_000
-"""An event of more elements hardly fits into one: it isn't encoded to find out."""
+EVENT_BYTES: Final = MAX_EVENT_BYTES - 1_000
+"""So large an event may be before it has its place in the order, which takes some bytes more."""
 Append = Callable[[Event, bytes], object]
 """Takes a stamped event and its bytes. A NotAppendedError says that the event is surely not in; after any other error
 it may be."""
@@ -44,14 +44,14 @@ class Producer:
         clock: ProducerClock | None = None,
         redactor: Redactor | None = None,
         codec: Codec | None = None,
-        part_bytes: int = PART_BYTES,
+        event_bytes: int = EVENT_BYTES,
         capture_sql: bool = False,
     ) -> None:
         self.clock = clock or ProducerClock()
         self._application = application
         self._redactor = redactor or Redactor()
         self._codec = codec or Codec()
-        self._part_bytes = part_bytes
+        self._event_bytes = event_bytes
         self._capture_sql = capture_sql
         self.begin_in_child()
         reset_after_fork(self)
@@ -73,60 +73,62 @@ class Producer:
         """The barrier of a batch commit of now."""
         return self._barriers.next(self.clock.now() // 1_000)
 
-    def emit(self, draft: E, append: Append) -> tuple[E, ...]:
-        """Append a draft: one event, or several parts where it is too large. What was appended is returned.
+    def emit(self, draft: Event, append: Append) -> tuple[Event, ...]:
+        """Append a draft, and return what was appended: the event, or a Gap and what of a too large one fits.
 
         Where appending raises, so does this. If the event may be in all the same, its place stays taken: a hole that
-        is none is reported as a gap, but two events in one place would be taken for one. An event with an element that
-        is too large for any part is an EventTooLargeError, and none of its parts is appended.
+        is none is reported as a gap, but two events in one place would be taken for one. Nothing is appended of an
+        event that is too large whatever is left out: that is an EventTooLargeError.
         """
         clean = self._redactor.model(draft if self._capture_sql else without_literals(draft))
         encoded = self._encoded(clean)
         with self._lock:
-            prepared = [self._stamped(*each, ahead) for ahead, each in enumerate(encoded, 1)]
-            appended = 0
-            try:
-                for event, data in prepared:
-                    append(event, data)
-                    appended += 1
-            except NotAppendedError:
-                if appended:  # the parts before it are in
-                    self._take(prepared[-1][0])
-                raise
-            except BaseException:
-                self._take(prepared[-1][0])
-                raise
-            self._take(prepared[-1][0])
-        return tuple(event for event, _ in prepared)
+            return tuple([self._append(*each, append) for each in encoded])
 
-    def _encoded(self, draft: E) -> list[tuple[E, bytes]]:
+    def _encoded(self, draft: Event) -> list[tuple[Event, bytes]]:
         """What to append, encoded to the end with a place in the order that isn't its own: that takes long where an
         event is large, and nobody has to wait for it."""
-        own = {"producer": self._id, "sequence": 1, "family_sequence": 1}
-        draft = draft.model_copy(update={**own, "application": draft.application or self._application})
-        if _element_count(draft) <= _FEW:
-            try:
-                data = self._codec.encode(draft)
-            except EventTooLargeError:
-                data = b""
-            if data and len(data) <= self._part_bytes:
-                return [(draft, data)]
-        return [(part, self._codec.encode(part)) for part in split_event(draft, self._part_bytes)]
+        for reduced, lost in chain([(draft, ())], reductions(draft)):
+            if (data := self._data_of(reduced)) is not None:
+                gaps = [omission(draft, lost, self._event_bytes)] if lost else []
+                return [*((gap, self._encode(gap)) for gap in gaps), (reduced, data)]
+        raise EventTooLargeError(f"this {draft.kind} takes more than the {self._event_bytes} bytes that are allowed")
 
-    def _stamped(self, draft: E, data: bytes, ahead: int) -> tuple[E, bytes]:
-        stamped = draft.model_copy(
+    def _data_of(self, draft: Event) -> bytes | None:
+        """The bytes of a draft; None where they are too many."""
+        if not may_fit(draft, self._event_bytes):
+            return None
+        try:
+            data = self._encode(draft)
+        except EventTooLargeError:
+            return None
+        return data if len(data) <= self._event_bytes else None
+
+    def _encode(self, draft: Event) -> bytes:
+        own = {"producer": self._id, "sequence": 1, "family_sequence": 1}
+        application = draft.application or self._application
+        return self._codec.encode(draft.model_copy(update={**own, "application": application}))
+
+    def _append(self, draft: Event, data: bytes, append: Append) -> Event:
+        event = draft.model_copy(
             update={
-                "sequence": self._sequence + ahead,
-                "family_sequence": self._family_sequences[draft.family] + ahead,
+                "producer": self._id,
+                "application": draft.application or self._application,
+                "sequence": self._sequence + 1,
+                "family_sequence": self._family_sequences[draft.family] + 1,
                 "time": moment_of(self.clock.now()),
             }
         )
-        return stamped, self._codec.stamp_again(data, stamped)
+        try:
+            append(event, self._codec.stamp_again(data, event))
+        except NotAppendedError:
+            raise
+        except BaseException:
+            self._take(event)
+            raise
+        self._take(event)
+        return event
 
     def _take(self, last: Event) -> None:
         self._sequence = last.sequence
         self._family_sequences[last.family] = last.family_sequence
-
-
-def _element_count(event: Event) -> int:
-    return sum(len(value) for value in event.__dict__.values() if type(value) is tuple)

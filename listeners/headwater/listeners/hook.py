@@ -150,7 +150,7 @@ def _import_beside(context: Any, arguments: list[Any]) -> None:
     """Import what will be installed while this thread waits for the JVM, which makes a context for seconds. What is
     asked for here is only a guess, and whatever goes wrong is found again when it is installed."""
     try:
-        given = (argument.get(ENABLED) for argument in arguments if type(argument).__name__ == "SparkConf")
+        given = (each.get(ENABLED) for each in arguments if type(each).__name__ == "SparkConf")
         said = next(given, None) or context._jvm.System.getProperty(ENABLED)
         if str(said).strip().lower() in _ON and _INSTALLATION not in sys.modules:
             import threading  # noqa: PLC0415 - only what is enabled is loaded

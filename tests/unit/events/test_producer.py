@@ -10,15 +10,25 @@ from uuid import UUID
 
 import pytest
 
-from headwater.events.avro import Codec, EventTooLargeError
+from headwater.events.avro import MAX_EVENT_BYTES, Codec, EventTooLargeError
 from headwater.events.catalog import CatalogContext, DropTag
 from headwater.events.clock import ProducerClock, moment_of
+from headwater.events.column_lineage import MAX_EDGE_TEXT, MAX_EDGES, ColumnLineage, Derivation
 from headwater.events.envelope import Event, UnknownEvent
-from headwater.events.health import Heartbeat
-from headwater.events.jobs import Committed, ErrorDetails, Input, JobLineage, Output, StatementFailed
-from headwater.events.names import DatasetId, TableName
-from headwater.events.parts import merge_parts
-from headwater.events.producer import NotAppendedError, Producer
+from headwater.events.health import Gap, GapReason, Heartbeat
+from headwater.events.jobs import (
+    Committed,
+    ErrorDetails,
+    Input,
+    JobLineage,
+    Output,
+    SinkSchema,
+    SourceSchema,
+    StatementFailed,
+)
+from headwater.events.names import DatasetId, JobName, TableName
+from headwater.events.producer import EVENT_BYTES, NotAppendedError, Producer
+from headwater.events.tables import Column
 
 
 class Appended:
@@ -46,13 +56,33 @@ class Failing:
         self._to(event, data)
 
 
-SMALL = 64 * 1024
+SMALL = 4_500
 
 
 def large_commit() -> Committed:
-    inputs = tuple(Input(dataset=DatasetId(namespace="s3://b", name=f"path/{n}" * 10)) for n in range(3_000))
-    output = Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=(0, 2_999))
+    inputs = tuple(Input(dataset=DatasetId(namespace="s3://b", name=f"path/{n}" * 10)) for n in range(300))
+    output = Output(dataset=DatasetId(namespace="s3://b", name="o"), made_from=(0, 299))
     return Committed(barrier=1, fingerprint=bytes(16), inputs=inputs, outputs=(output,))
+
+
+def edge_of(number: int) -> ColumnLineage:
+    path = (f"column_{number % 400:03}",)
+    return ColumnLineage(output=0, input=0, source=path, target=path, derivation=Derivation.IDENTITY)
+
+
+def wide_lineage(columns: int, edges: int, tables: int = 1) -> JobLineage:
+    fields = tuple(Column(name=f"column_{n:03}", type='"string"') for n in range(columns))
+    inputs = (DatasetId(namespace="s3://b", name=f"t{n}") for n in range(tables))
+    output = SinkSchema(dataset=DatasetId(namespace="s3://b", name="o"), columns=fields)
+    return JobLineage(
+        job=JobName(name="etl"),
+        run=UUID(int=1),
+        statement=7,
+        fingerprint=bytes(16),
+        inputs=tuple(SourceSchema(dataset=each, columns=fields) for each in inputs),
+        outputs=(output,),
+        columns=tuple(map(edge_of, range(edges))),
+    )
 
 
 def drop_tag() -> DropTag:
@@ -92,26 +122,19 @@ def test_the_place_of_an_event_that_may_be_in_is_never_given_again(error: BaseEx
     assert [(e.sequence, e.family_sequence) for e in appended.events] == [(2, 2)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("error", [NotAppendedError("no room"), OSError("fsync failed")])
-def test_parts_that_could_not_be_appended_are_a_hole(error: Exception) -> None:
-    """The parts before are in, so whoever joins them must see that the others are missing."""
-    appended, producer = Appended(), Producer(part_bytes=SMALL)
+@pytest.mark.parametrize(("error", "place"), [(NotAppendedError("no room"), 2), (OSError("fsync failed"), 3)])
+def test_an_event_that_fails_behind_its_gap_is_as_any_other(error: Exception, place: int) -> None:
+    appended, producer = Appended(), Producer(event_bytes=SMALL)
     with pytest.raises(type(error)):
-        producer.emit(large_commit(), Failing(after=2, error=error, to=appended))
-    parts = [event.part for event in appended.events]
+        producer.emit(wide_lineage(columns=4, edges=2_000), Failing(after=1, error=error, to=appended))
     producer.emit(Heartbeat(), appended)
-    assert parts[0] is not None
-    assert [part.number for part in parts if part] == [1, 2]
-    assert appended.events[-1].sequence == parts[0].of + 1
+    assert [(each.kind, each.sequence) for each in appended.events] == [("Gap", 1), ("Heartbeat", place)]
 
 
-@pytest.mark.slow
-def test_nothing_is_appended_of_an_event_with_an_element_too_large_for_any_part() -> None:
-    appended, producer = Appended(), Producer()
-    huge = Input(dataset=DatasetId(namespace="s3://b", name="x" * 1_100_000))
-    with pytest.raises(EventTooLargeError, match="cut it into parts first"):
-        producer.emit(large_commit().model_copy(update={"inputs": (*large_commit().inputs, huge)}), appended)
+def test_nothing_is_appended_of_an_event_that_is_too_large_with_its_tables_alone() -> None:
+    appended, producer = Appended(), Producer(event_bytes=SMALL)
+    with pytest.raises(EventTooLargeError, match="this Committed takes more than the 4500 bytes that are allowed"):
+        producer.emit(large_commit(), appended)
     assert appended.events == []
     producer.emit(Heartbeat(), appended)
     assert appended.events[0].sequence == 1
@@ -125,18 +148,61 @@ def test_the_time_is_the_producers_clock() -> None:
     assert [e.time for e in appended.events] == [moment_of(t) for t in (5_000_000, 5_000_000, 6_000_000)]
 
 
+def test_column_lineage_that_is_too_large_is_left_out_and_a_gap_says_so() -> None:
+    draft = wide_lineage(columns=4, edges=2_000)
+    appended, producer = Appended(), Producer(event_bytes=SMALL)
+    gap, lineage = producer.emit(draft, appended)
+    assert isinstance(gap, Gap)
+    assert isinstance(lineage, JobLineage)
+    words = "a JobLineage has no column lineage: with that it takes more than 4500 bytes"
+    assert (gap.detail, gap.job, gap.run, gap.statement) == (words, draft.job, draft.run, 7)
+    assert (lineage.inputs, lineage.outputs, lineage.fingerprint) == (draft.inputs, draft.outputs, draft.fingerprint)
+    assert (lineage.columns, lineage.columns_omitted) == ((), True)
+    assert [each.sequence for each in appended.events] == [1, 2]
+    assert [Codec().decode(each) for each in appended.data] == appended.events
+
+
+def test_tables_stay_where_not_even_their_schemas_fit() -> None:
+    """2,000 wide sources made 9 MB."""
+    draft = wide_lineage(columns=20, edges=1, tables=30)
+    gap, lineage = Producer(event_bytes=SMALL).emit(draft, Appended())
+    assert isinstance(gap, Gap)
+    assert isinstance(lineage, JobLineage)
+    assert gap.detail.startswith("a JobLineage has no column lineage, no columns and options of its tables: with")
+    assert [each.dataset for each in lineage.inputs] == [each.dataset for each in draft.inputs]
+    assert {each.columns for each in lineage.inputs} == {each.columns for each in lineage.outputs} == {()}
+
+
 @pytest.mark.slow
-def test_a_large_event_becomes_parts_that_follow_each_other() -> None:
-    draft = large_commit()
-    appended, producer = Appended(), Producer(part_bytes=SMALL)
-    producer.emit(Heartbeat(), appended)
-    parts = producer.emit(draft, appended)
-    producer.emit(Heartbeat(), appended)
-    assert [e.sequence for e in appended.events] == list(range(1, len(parts) + 3))
-    assert len(parts) > 1
-    assert max(map(len, appended.data)) <= SMALL
-    whole = merge_parts(parts)
-    assert (whole.inputs, whole.outputs) == (draft.inputs, draft.outputs)
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [edge_of(n) for n in range(MAX_EDGES + 1)],
+        [edge_of(n).model_copy(update={"source": ("x" * (MAX_EDGE_TEXT // 2_000),)}) for n in range(1_001)],
+    ],
+    ids=["edges", "text"],
+)
+def test_what_readers_refuse_is_not_written(edges: list[ColumnLineage]) -> None:
+    draft = wide_lineage(columns=1, edges=0).model_copy(update={"columns": tuple(edges)})
+    _, lineage = Producer().emit(draft, Appended())
+    assert isinstance(lineage, JobLineage)
+    assert lineage.columns_omitted
+
+
+def test_texts_for_people_lose_their_end() -> None:
+    """That a text is shorter says so itself."""
+    (event,) = Producer(event_bytes=SMALL).emit(Gap(reason=GapReason.OTHER, detail="m" * 5_096), Appended())
+    assert isinstance(event, Gap)
+    assert event.detail == f"{'m' * 4_096}… [1000 more characters]"
+
+
+def test_the_largest_event_that_is_made_is_one_that_is_read() -> None:
+    """Its place in the order comes last, and takes bytes too."""
+    appended, name = Appended(), "x" * (EVENT_BYTES - 200)
+    draft = Committed(barrier=1, outputs=(Output(dataset=DatasetId(namespace="file", name=name)),))
+    Producer("application_1").emit(draft, appended)
+    assert Codec().decode(appended.data[0]) == appended.events[0]
+    assert EVENT_BYTES - 200 < len(appended.data[0]) < MAX_EVENT_BYTES
 
 
 def test_secrets_are_gone_before_an_event_exists() -> None:

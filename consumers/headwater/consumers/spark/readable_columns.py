@@ -1,6 +1,7 @@
 """SQL expressions that turn Spark's columns into readable ones.
 
-Spark represents a UUID as 16 bytes, and a union of two types as a struct with a member for each, at any depth.
+Spark represents a UUID as 16 bytes, and a union of two types as a struct with a member for each, at any depth. Edges
+between columns are numbers that point at names.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from fastavro.schema import parse_schema
 
 from headwater.events.avro import WriterSchema
 from headwater.events.avro.schema import NAMESPACE
+from headwater.events.column_lineage import MAX_EDGE_TEXT, MAX_EDGES, ColumnEdges
 
 _UUID: Final = f"{NAMESPACE}.Uuid"
+_EDGES: Final = f"{NAMESPACE}.{ColumnEdges.__name__}"
 _FIRST_MICROS, _LAST_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 """From year 1 to year 9999, as dates of Python, of SQL and of events go."""
 
@@ -72,7 +75,7 @@ class _Presenter(_Types):
             return self._union(schema, at, depth)
         kind = schema["type"]
         if kind == "record":
-            return self.record(schema, at, depth)
+            return _edges(at) if schema["name"] == _EDGES else self.record(schema, at, depth)
         if kind in {"array", "map"}:
             return self._collection(schema, at, depth)
         return _uuid_text(at) if kind == "fixed" and schema["name"] == _UUID else None
@@ -121,3 +124,19 @@ def _uuid_text(at: str) -> str:
     groups = ((1, 4), (5, 2), (7, 2), (9, 2), (11, 6))
     text = ", '-', ".join(f"hex(substring({at}, {start}, {length}))" for start, length in groups)
     return f"lower(concat({text}))"
+
+
+def _edges(at: str) -> str:
+    """Return SQL for edges as a list of structs. It is null where they are more, or have more text, than an event can
+    have; a name that isn't there is null. So bytes that are wrong neither end a query nor fill its memory."""
+    path, text = f"get({at}.paths, {{}})", f"get({at}.expressions, {{}})"
+    edge = (
+        f"named_struct('output', g.output, 'input', g.input, 'source', {path.format('s')}, "
+        f"'target', {path.format('get(g.targets, i)')}, 'derivation', g.derivation, "
+        f"'expression', {text.format('get(g.expressions, i)')})"
+    )
+    count = f"aggregate({at}.groups, 0L, (n, g) -> n + size(g.sources))"
+    longest_path = f"coalesce(array_max(transform({at}.paths, p -> length(array_join(p, '')))), 0)"
+    longest_text = f"coalesce(array_max(transform({at}.expressions, e -> length(e))), 0)"
+    fits = f"{count} <= {MAX_EDGES} AND {count} * (2 * {longest_path} + {longest_text}) <= {MAX_EDGE_TEXT}"
+    return f"if({fits}, flatten(transform({at}.groups, g -> transform(g.sources, (s, i) -> {edge}))), NULL)"

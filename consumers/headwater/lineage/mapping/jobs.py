@@ -149,7 +149,8 @@ def _of_lineage(event: JobLineage, build: RowBuilder) -> Iterator[Row]:
     for each in event.catalogs:
         yield from build.catalog(each.name, each.id)
     shape = (event.fingerprint, _variant(event))
-    yield build.observed(t.JOB_LINEAGE, *shape, first=(*job_name_key(event.job), clean_text(event.sql)))
+    first = (*job_name_key(event.job), clean_text(event.sql), int(event.columns_omitted))
+    yield build.observed(t.JOB_LINEAGE, *shape, first=first)
     number = event.part.number if event.part else 1
     sides: dict[str, tuple[SourceSchema | SinkSchema, ...]] = {SOURCE: event.inputs, SINK: event.outputs}
     for side, places in sides.items():

@@ -257,8 +257,8 @@ class _Columns:
             detail = "the job lineage of a write never arrived" if fingerprint else "a write has no job lineage"
             self.limits.add_snapshot(LimitReason.UNKNOWN_COLUMNS, target, None, detail)
             return
-        if not shape.is_whole:
-            detail = "not all parts of the job lineage of a write arrived"
+        if shape.is_omitted:
+            detail = "the column lineage of a write was too large for one event"
             self.limits.add_snapshot(LimitReason.UNKNOWN_COLUMNS, target, None, detail)
         ends = (self._identities.one(target), self._identities.one(source))
         yield from (_Pair(*ends, link, WRITE, job) for link in shape.links.get((target, source), ()))

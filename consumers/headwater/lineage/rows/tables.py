@@ -115,7 +115,7 @@ RUN_START = RowKind(
 JOB_LINEAGE = RowKind(
     "job_lineage",
     binaries("fingerprint variant"),
-    groups=(ColumnGroup("first", (*_JOB, *texts("query")), Precedence.OLDEST),),
+    groups=(ColumnGroup("first", (*_JOB, *texts("query"), *booleans("columns_omitted")), Precedence.OLDEST),),
     has_times=False,
 )
 """Which tables and columns a statement reads and writes, by fingerprint. Two events of one fingerprint can differ in

@@ -26,7 +26,7 @@ from headwater.events.errors import DecodeError, EncodeError, EventTooLargeError
 from headwater.events.kinds import KINDS
 
 MAX_EVENT_BYTES: Final = 1_000_000
-"""Just under what a Kafka broker takes by default. Events are cut into parts long before."""
+"""Just under what a Kafka broker takes by default."""
 MAX_FAULTS: Final = 50
 _STAMPED: Final = ("sequence", "family_sequence", "time")
 
@@ -64,9 +64,7 @@ class Codec:
         schema = current_schema(type(event))
         data = self._encode_body(event, schema)
         if len(data) > self._max_bytes:
-            raise EventTooLargeError(
-                f"this {event.kind} takes {len(data)} bytes, and {self._max_bytes} are allowed: cut it into parts first"
-            )
+            raise EventTooLargeError(f"this {event.kind} takes {len(data)} bytes, and {self._max_bytes} are allowed")
         return data
 
     def _encode_body(self, event: Event, schema: WriterSchema) -> bytes:
@@ -194,6 +192,8 @@ def _validated(kind: type[Event], record: dict[str, Any]) -> Event:
         return kind.model_validate(record if convert is None else convert(record))
     except ValidationError as e:
         raise DecodeError(Problem.INVALID, _faults(e), kind=kind.__name__) from e
+    except ValueError as e:  # the converter's
+        raise DecodeError(Problem.INVALID, str(e), kind=kind.__name__) from e
 
 
 def _faults(e: ValidationError) -> str:

@@ -15,6 +15,7 @@ from headwater.events.avro.schema import NAMESPACE
 from headwater.events.avro.types import (
     FORMAT,
     AvroArray,
+    AvroEdges,
     AvroEnum,
     AvroFixed,
     AvroMap,
@@ -31,6 +32,7 @@ from headwater.events.avro.types import (
 )
 from headwater.events.base import Model
 from headwater.events.changes import OtherChange
+from headwater.events.column_lineage import pack_edges, unpack_edges
 from headwater.events.scalars import Format
 
 Convert: TypeAlias = Callable[[Any], Any]
@@ -73,6 +75,8 @@ def _writer(shape: AvroType) -> Convert | None:
         return writer_of(shape.model)
     if isinstance(shape, AvroArray):
         return _array_writer(shape)
+    if isinstance(shape, AvroEdges):
+        return pack_edges
     if isinstance(shape, TaggedUnion):
         return _flat_writer(shape)
     return _choice_writer(shape) if isinstance(shape, AvroUnion) else _LEAVES[type(shape)]
@@ -165,11 +169,13 @@ def _fields_reader(fields: dict[str, AvroType]) -> Convert | None:
 
 
 def _reader(shape: AvroType) -> Convert | None:
-    """pydantic takes the 16 bytes of a UUID as they are, and lists for tuples: only the flat unions are left."""
+    """pydantic takes the 16 bytes of a UUID as they are, and lists for tuples: flat unions and edges are left."""
     if isinstance(shape, AvroRecord):
         return reader_of(shape.model)
     if isinstance(shape, AvroArray):
         return _array_reader(shape)
+    if isinstance(shape, AvroEdges):
+        return unpack_edges
     if isinstance(shape, TaggedUnion):
         return _flat_reader(shape)
     return _reader(shape.options[0]) if isinstance(shape, AvroUnion) else None

@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 from headwater.events import marks
 from headwater.events.avro.types import fields_of, name_field_of
 from headwater.events.base import Model, StringMap
+from headwater.events.column_lineage import ColumnEdges, ColumnLineage, unpack_edges
 from headwater.events.envelope import Event
 from headwater.events.names import CatalogId, DatasetId, JobName, TableName
 from headwater.events.scalars import EPOCH, EventEnum, Format
@@ -194,6 +195,8 @@ class _Compiler:
 
     def _plain(self, of: Any) -> str:
         origin, arguments = get_origin(of), get_args(of)
+        if origin is tuple and arguments[0] is ColumnLineage:
+            return self._set(f"{self._new(_edges_of)}({self._fields(ColumnEdges)})")
         if origin is tuple:
             return self._items("[]", lambda items: f"{items}.append({self._value(arguments[0])})", "tuple")
         if of is StringMap:
@@ -301,6 +304,11 @@ def _maker_of(model: type[Model]) -> Callable[[dict[str, Any]], Any]:
         return made
 
     return make
+
+
+def _edges_of(packed: ColumnEdges) -> tuple[ColumnLineage, ...]:
+    content = {**packed.__dict__, "groups": [group.__dict__ for group in packed.groups]}
+    return tuple(map(_maker_of(ColumnLineage), unpack_edges(content)))
 
 
 def _long(data: bytes, at: int, byte: int) -> tuple[int, int]:

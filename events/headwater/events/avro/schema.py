@@ -8,6 +8,7 @@ from pydantic_core import PydanticUndefined
 
 from headwater.events.avro.types import (
     AvroArray,
+    AvroEdges,
     AvroEnum,
     AvroFixed,
     AvroMap,
@@ -22,10 +23,12 @@ from headwater.events.avro.types import (
     union_fields_of,
 )
 from headwater.events.base import FrozenMap, Model
+from headwater.events.column_lineage import ColumnEdges
 from headwater.events.envelope import Event
 from headwater.events.scalars import EventEnum
 
 NAMESPACE: Final = "headwater.events"
+_NO_EDGES: Final[dict[str, Any]] = {name: [] for name in ColumnEdges.model_fields}
 
 
 def schema_of(kind: type[Event]) -> dict[str, Any]:
@@ -62,7 +65,7 @@ class _Deriver:
         field: dict[str, Any] = {"name": name, "type": self._type(shape)}
         default = model.model_fields[name].default if name in model.model_fields else None
         if default is not PydanticUndefined and not _filled_by_stamp(model, name):
-            field["default"] = _json_default(default)
+            field["default"] = _NO_EDGES if isinstance(shape, AvroEdges) else _json_default(default)
         return field
 
     def _once(self, name: str) -> Any:
@@ -75,8 +78,8 @@ class _Deriver:
     def _type(self, shape: AvroType) -> Any:
         if isinstance(shape, AvroScalar):
             return shape.avro
-        if isinstance(shape, AvroRecord):
-            return self.record(shape.model)
+        if isinstance(shape, AvroRecord | AvroEdges):
+            return self.record(shape.model if isinstance(shape, AvroRecord) else ColumnEdges)
         if isinstance(shape, AvroArray):
             return {"type": "array", "items": self._type(shape.items)}
         if isinstance(shape, AvroMap):

@@ -1,4 +1,4 @@
-"""Maps the fields of the event models to Avro types: schemas, converters and parts are derived from this."""
+"""Maps the fields of the event models to Avro types: schemas and converters are derived from this."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from annotated_types import Le, MaxLen
 from pydantic.fields import FieldInfo
 
 from headwater.events.base import CountMap, Model, StringMap
+from headwater.events.column_lineage import ColumnLineage
 from headwater.events.envelope import Event
 from headwater.events.scalars import EventEnum, Format
 
@@ -65,6 +66,11 @@ class AvroArray:
 
 
 @dataclass(frozen=True)
+class AvroEdges:
+    """Many ColumnLineage, written as one ColumnEdges."""
+
+
+@dataclass(frozen=True)
 class AvroMap:
     values: AvroType
 
@@ -78,7 +84,7 @@ class AvroUnion:
 
 
 _Leaf: TypeAlias = AvroScalar | AvroFixed | AvroUuid | AvroTimestamp | AvroEnum | AvroRecord | TaggedUnion
-AvroType: TypeAlias = "_Leaf | AvroArray | AvroMap | AvroUnion"
+AvroType: TypeAlias = "_Leaf | AvroArray | AvroEdges | AvroMap | AvroUnion"
 
 FORMAT: Final = AvroEnum(Format)
 _PLAIN: Final[dict[Any, AvroType]] = {
@@ -124,6 +130,8 @@ def _models_in(shape: AvroType) -> tuple[type[Model], ...]:
         return (shape.model,)
     if isinstance(shape, TaggedUnion):
         return shape.members
+    if isinstance(shape, AvroEdges):
+        return (ColumnLineage,)
     if isinstance(shape, AvroArray):
         return _models_in(shape.items)
     return tuple(m for option in shape.options for m in _models_in(option)) if isinstance(shape, AvroUnion) else ()
@@ -163,7 +171,7 @@ def _avro_type(annotation: Any, metadata: tuple[Any, ...], discriminator: Any = 
     if origin in (Union, UnionType):
         return _union(arguments, str(discriminator) if discriminator else None)
     if origin is tuple:
-        return AvroArray(_avro_type(arguments[0], ()))
+        return AvroEdges() if arguments[0] is ColumnLineage else AvroArray(_avro_type(arguments[0], ()))
     if origin is Literal:
         return AvroScalar("int" if isinstance(arguments[0], int) else "string")
     return _named(annotation, metadata)

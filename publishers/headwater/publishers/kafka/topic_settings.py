@@ -11,8 +11,8 @@ from headwater.spi import CheckResult
 
 _STEP: Final = "settings"
 _DAY_MS: Final = 86_400_000
-_MAX_EVENT_BYTES: Final = 300_000
-"""An event is cut above 256 KiB; its headers and the batch around it come on top."""
+_MAX_EVENT_BYTES: Final = 1_010_000
+"""An event has up to 1,000,000 bytes; its key, its headers and the batch around it come on top."""
 _DEFAULT_MESSAGE_BYTES: Final = 1_048_588
 
 
@@ -60,7 +60,7 @@ def _check_sizes(config: KafkaConfig, topic: KafkaTopic, settings: Mapping[str, 
         yield CheckResult.warning(_STEP, words, _change_command(config, topic, "retention.bytes=-1"))
     longest = _number_of(settings, "max.message.bytes", _DEFAULT_MESSAGE_BYTES)
     if longest < _MAX_EVENT_BYTES:
-        words = f"max.message.bytes is {longest}: an event can have 256 KiB, and would wait until that is more"
+        words = f"max.message.bytes is {longest}: an event can have 1,000,000, and would wait until that is more"
         yield CheckResult.error(
             _STEP, words, _change_command(config, topic, f"max.message.bytes={_DEFAULT_MESSAGE_BYTES}")
         )

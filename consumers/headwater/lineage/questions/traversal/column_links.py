@@ -40,7 +40,8 @@ class JobColumns:
 
     links: dict[tuple[bytes, bytes], list[ColumnLink]] = field(default_factory=dict)
     """By the datasets of output and input."""
-    is_whole: bool = True
+    is_omitted: bool = False
+    """They were too many for one event, so there are none here."""
 
 
 class JobColumnsLoader:
@@ -56,25 +57,26 @@ class JobColumnsLoader:
             return
         self._known.update(dict.fromkeys(wanted))
         chosen = self._first_reported(wanted)
-        variants = {(fingerprint, variant) for fingerprint, (_, variant) in chosen.items()}
-        for fingerprint, _ in variants:
-            self._known[fingerprint] = JobColumns()
+        variants = {(fingerprint, variant) for fingerprint, (_, variant, _) in chosen.items()}
+        for fingerprint, (*_, is_omitted) in chosen.items():
+            self._known[fingerprint] = JobColumns(is_omitted=is_omitted)
         places = self._places(wanted, variants)
         self._link(wanted, variants, places)
-        self._count_parts({fingerprint: stamp for fingerprint, (stamp, _) in chosen.items()})
 
     def of(self, fingerprint: bytes | None) -> JobColumns | None:
         """Return the column links of a fingerprint; None if its job lineage never arrived."""
         return None if fingerprint is None else self._known.get(fingerprint)
 
-    def _first_reported(self, wanted: Collection[bytes]) -> dict[bytes, tuple[bytes, bytes]]:
+    def _first_reported(self, wanted: Collection[bytes]) -> dict[bytes, tuple[bytes, bytes, bool]]:
+        """Return of each fingerprint the stamp and the variant, and whether its columns were omitted."""
         row = table_of(t.JOB_LINEAGE).c
-        chosen: dict[bytes, tuple[bytes, bytes]] = {}
-        variants = select(row.fingerprint, row.first_stamp, row.variant)
-        for each in select_by_keys(self._connection, variants, row.fingerprint, wanted):
-            fingerprint, stamp, variant = map(bytes, each)
-            if stamp != NO_STAMP and (fingerprint not in chosen or (stamp, variant) < chosen[fingerprint]):
-                chosen[fingerprint] = (stamp, variant)
+        chosen: dict[bytes, tuple[bytes, bytes, bool]] = {}
+        variants = select(row.fingerprint, row.first_stamp, row.variant, row.columns_omitted)
+        for *key, is_omitted in select_by_keys(self._connection, variants, row.fingerprint, wanted):
+            fingerprint, *found = map(bytes, key)
+            stamp, variant = found
+            if stamp != NO_STAMP and (fingerprint not in chosen or (stamp, variant) < chosen[fingerprint][:2]):
+                chosen[fingerprint] = (stamp, variant, bool(is_omitted))
         return chosen
 
     def _places(
@@ -105,25 +107,6 @@ class JobColumnsLoader:
             if target is not None and source is not None and shape is not None:
                 link = ColumnLink(_path(each.target), _path(each.source), each.derivation, each.expression)
                 shape.links.setdefault((target, source), []).append(link)
-
-    def _count_parts(self, stamps: Mapping[bytes, bytes]) -> None:
-        """Check whether all parts of a split event arrived. The stamp identifies the event."""
-        events = {
-            fingerprint: (stamp[9:25], int.from_bytes(stamp[25:33], "big")) for fingerprint, stamp in stamps.items()
-        }
-        row = table_of(t.EVENT_PART).c
-        parts = select(row.producer, row.first_sequence, row.part_number, row.part_count)
-        there: dict[tuple[bytes, int], tuple[set[int], int]] = {}
-        for each in select_by_keys(
-            self._connection, parts, row.producer, {producer for producer, _ in events.values()}
-        ):
-            numbers, _ = there.setdefault((bytes(each.producer), each.first_sequence), (set(), each.part_count))
-            numbers.add(each.part_number)
-        for fingerprint, (producer, sequence) in events.items():
-            for (by, first), (numbers, of) in there.items():
-                shape = self._known[fingerprint]
-                if by == producer and first <= sequence < first + of and len(numbers) < of and shape is not None:
-                    shape.is_whole = False
 
 
 def view_links(definition: ViewDefinition) -> Iterator[tuple[bytes, ColumnLink]]:

@@ -382,6 +382,7 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("job_namespace", TEXT, nullable=True),
         sa.Column("job", TEXT, nullable=True),
         sa.Column("query", TEXT, nullable=True),
+        sa.Column("columns_omitted", sa.SmallInteger(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",

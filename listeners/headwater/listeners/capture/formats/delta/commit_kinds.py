@@ -44,10 +44,10 @@ def _scope_of_overwrite(commit: DeltaCommit, asked: str | None) -> OverwriteScop
 
 def _matches_all(predicate: Any) -> bool:
     """`["true"]` and no predicate at all; the list is JSON once more."""
-    condition: object = predicate
-    if isinstance(condition, str):
+    fields: object = predicate
+    if isinstance(fields, str):
         try:
-            condition = json.loads(condition)
+            fields = json.loads(fields)
         except ValueError:
-            return condition == "true"
-    return condition is None or condition is True or condition in ([], ["true"])
+            return fields == "true"
+    return fields is None or fields is True or fields in ([], ["true"])

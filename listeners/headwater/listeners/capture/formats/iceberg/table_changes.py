@@ -75,13 +75,13 @@ def alter_event(
     context: CaptureContext,
     cause: ModificationCause = ModificationCause.STATEMENT,
 ) -> AlterTable:
-    applied = tuple(changes)
+    fields = tuple(changes)
     before = None if found.before is None else table_of(found.before)
     return AlterTable(
         **event_fields(found, context, cause),
-        changes=applied,
+        changes=fields,
         table=before,
-        new_table=_table_after(found, before, applied),
+        new_table=_table_after(found, before, fields),
     )
 
 

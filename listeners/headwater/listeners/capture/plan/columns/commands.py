@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from headwater.events.column_lineage import Derivation
-from headwater.listeners.capture.plan.columns.analysis import Analysis, RowChangesReader, lineage_of_brief_plan
-from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank
+from headwater.listeners.capture.formats import plugins
+from headwater.listeners.capture.plan.columns.analysis import Analysis, lineage_of_brief_plan
+from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank, Members
 from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
 from headwater.listeners.capture.plan.columns.row_changes import (
     ACTIONS,
     Assignment,
-    RowChanges,
     argument,
     merge_alternatives,
     read_clauses,
@@ -21,20 +22,30 @@ from headwater.listeners.capture.plan.columns.values import ColumnValue, Scope, 
 from headwater.listeners.capture.plan.tree import Expression, Plan, PlanNode
 
 
-def merge_lineage(plan: Plan, command: int, brought: Mapping[str, RowChangesReader]) -> QueryLineage:
+@dataclass(frozen=True)
+class RowChanges:
+    """What a command does to its target."""
+
+    target: tuple[int, ...]
+    """Ids of the target's columns."""
+    assignments: tuple[Assignment, ...] = ()
+    rows: Members = NO_MEMBERS
+    """What decides about which rows are changed, and how."""
+
+
+def merge_lineage(plan: Plan, command: int) -> QueryLineage:
     """The lineage of an UPDATE, DELETE or MERGE, in whatever form: `fields` has what is assigned.
 
     Conditions are indirect: what rows are matched by is JOIN, all else FILTER. What isn't assigned has no edges, and
-    neither has a column that is set to itself. A command that isn't known is reported in `unknown`. `brought` reads the
-    commands that aren't Spark's own, by their names.
+    neither has a column that is set to itself. A command that isn't known is reported in `unknown`.
     """
     node = plan.nodes[command]
     if plan.brief is not None:
         return lineage_of_brief_plan(plan, command)
-    analysis = Analysis(plan, row_changes={**brought, **_READERS})
-    reader = analysis.row_changes.get(node.name)
+    reader = _reader_of(node)
     if reader is None:
         return QueryLineage(unknown=(node.class_name or node.name,))
+    analysis = Analysis(plan)
     changes = reader(analysis, node)
     return QueryLineage(
         indirect=analysis.origins_of_rows(changes.rows),
@@ -44,17 +55,22 @@ def merge_lineage(plan: Plan, command: int, brought: Mapping[str, RowChangesRead
     )
 
 
+def _reader_of(node: PlanNode) -> RowChangesReader | None:
+    brought = (each.row_changes[node.name] for each in plugins() if node.name in each.row_changes)
+    return _READERS.get(node.name) or next(brought, None)
+
+
 def _fields(analysis: Analysis, changes: RowChanges) -> dict[tuple[str, ...], tuple[ColumnOrigin, ...]]:
     """By the target's columns in their order."""
     assigned: dict[tuple[str, ...], list[ColumnValue]] = {}
     for path, reference, scope in _unfolded(analysis, changes.assignments):
         assigned.setdefault(path, []).append(analysis.work.expressions.value(reference, scope))
-    places = {analysis.plan.attribute(attribute).name: n for n, attribute in enumerate(changes.target)}
+    places = {analysis.plan.attribute(each).name: n for n, each in enumerate(changes.target)}
     own = _leaves_of(analysis, changes.target)
     found: dict[tuple[str, ...], tuple[ColumnOrigin, ...]] = {}
-    for path in sorted(assigned, key=lambda path: (places.get(path[0], len(places)), path)):
+    for path in sorted(assigned, key=lambda each: (places.get(each[0], len(places)), each)):
         origins = tuple(
-            origin for origin in analysis.origins_of(merge_values(assigned[path])) if not _is_itself(origin, path, own)
+            each for each in analysis.origins_of(merge_values(assigned[path])) if not _is_itself(each, path, own)
         )
         if origins:
             found[path] = origins
@@ -70,7 +86,7 @@ def _unfolded(analysis: Analysis, assignments: Iterable[Assignment]) -> Iterator
         if fields is None:
             yield Assignment(target, reference, scope)
         else:
-            waiting.extend(Assignment((*target, name), reference, place) for name, reference, place in reversed(fields))
+            waiting.extend(Assignment((*target, name), each, place) for name, each, place in reversed(fields))
 
 
 def _is_itself(origin: ColumnOrigin, path: tuple[str, ...], own: frozenset[int]) -> bool:
@@ -87,17 +103,17 @@ def merge_changes(actions: tuple[str, ...], target: str, source: str, condition:
 
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         plan, work = analysis.plan, analysis.work
-        sides = [side for side in (node.plan_of(target), node.plan_of(source)) if side is not None]
+        sides = [each for each in (node.plan_of(target), node.plan_of(source)) if each is not None]
         done = [*read_clauses(plan, node, actions)]
         matching = node.expressions_of(condition)
-        conditions = [ref for action in done for ref in argument(action, "condition")]
-        analysis.look_at(sides, [*matching, *conditions, *(ref for action in done for ref in action.inputs)])
+        conditions = [ref for each in done for ref in argument(each, "condition")]
+        analysis.look_at(sides, [*matching, *conditions, *(ref for each in done for ref in each.inputs)])
         scope = _scope_of(analysis, sides)
-        rows = NO_MEMBERS.union(*(work.outcomes[side].rows for side in sides))
+        rows = NO_MEMBERS.union(*(work.outcomes[each].rows for each in sides))
         rows |= work.deciding_members(matching, scope, DerivationRank.JOIN) | work.deciding_members(
             conditions, scope, DerivationRank.FILTER
         )
-        assignments = (assignment for action in done for assignment in _assignments(plan, action, scope))
+        assignments = (each for action in done for each in _assignments(plan, action, scope))
         return RowChanges(plan.nodes[sides[0]].output, tuple(assignments), rows)
 
     return read
@@ -118,19 +134,19 @@ def _assignment(plan: Plan, expression: Expression, scope: Scope) -> Assignment:
 
 def _path(plan: Plan, key: int) -> tuple[str, ...]:
     """The column, or the field of it, that an expression over the target names."""
-    names: list[str] = []
+    fields: list[str] = []
     while key >= 0:
         expression = plan.expressions[key]
         if expression.name == "GetStructField":
-            names.append(expression.details["field"])
+            fields.append(expression.details["field"])
         key = expression.inputs[0]
-    return (plan.attribute(-1 - key).name, *reversed(names))
+    return (plan.attribute(-1 - key).name, *reversed(fields))
 
 
 def _scope_of(analysis: Analysis, nodes: Iterable[int]) -> Scope:
     scope: Scope = {}
-    for index in nodes:
-        scope.update(analysis.work.outcomes[index].scope)
+    for each in nodes:
+        scope.update(analysis.work.outcomes[each].scope)
     return scope
 
 
@@ -146,7 +162,7 @@ def update_changes(table: str) -> RowChangesReader:
         analysis.look_at([index], [*condition, *keyed, *positional])
         scope, rows = analysis.work.outcomes[index]
         target = plan.nodes[index].output
-        assignments = [_assignment(plan, plan.expressions[assignment], scope) for assignment in keyed]
+        assignments = [_assignment(plan, plan.expressions[each], scope) for each in keyed]
         for attribute, reference in zip(target, positional, strict=False):
             assignments.append(Assignment((plan.attribute(attribute).name,), reference, scope))
         return RowChanges(
@@ -162,7 +178,7 @@ def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
     relation = node.plan_of("originalTable")
     if query is None or relation is None:
         return RowChanges(())
-    is_merge = any(below.name == "MergeRows" for below in plan.subtree(query))
+    is_merge = any(each.name == "MergeRows" for each in plan.subtree(query))
     condition = () if is_merge else node.expressions_of("condition")
     analysis.work.expressions.assumed = frozenset(condition)
     analysis.look_at([query], condition)
@@ -171,10 +187,8 @@ def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
         analysis.look_at([relation])
     scope = _scope_of(analysis, analysis.leaves)
     rows = analysis.work.outcomes[query].rows | analysis.work.deciding_members(condition, scope, DerivationRank.FILTER)
-    names = {plan.attribute(attribute).name for attribute in target}
-    assignments = (
-        alternative for alternative in _column_alternatives(analysis, query) if alternative.target[0] in names
-    )
+    names = {plan.attribute(each).name for each in target}
+    assignments = (each for each in _column_alternatives(analysis, query) if each.target[0] in names)
     return RowChanges(target, tuple(assignments), rows)
 
 
@@ -189,7 +203,7 @@ def _column_alternatives(analysis: Analysis, query: int) -> Iterator[Assignment]
         ways = (
             _ALTERNATIVES[node.name](plan, node)
             if node.name in _ALTERNATIVES
-            else [tuple(-1 - attribute for attribute in node.output)]
+            else [tuple(-1 - each for each in node.output)]
         )
         scope = analysis.work.outcomes[node.inputs[0] if node.name in _ALTERNATIVES else node.index].scope
         for way in ways:
@@ -198,7 +212,7 @@ def _column_alternatives(analysis: Analysis, query: int) -> Iterator[Assignment]
 
 
 def _projections(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
-    return [tuple(projection["x"]) for projection in node.args["projections"]]
+    return [tuple(each["x"]) for each in node.args["projections"]]
 
 
 def _single_projection(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
@@ -211,7 +225,7 @@ def wrapped_changes(argument: str) -> RowChangesReader:
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         index = node.plan_of(argument)
         inner = None if index is None else analysis.plan.nodes[index]
-        reader = None if inner is None else analysis.row_changes.get(inner.name)
+        reader = None if inner is None else _reader_of(inner)
         return RowChanges(()) if inner is None or reader is None else reader(analysis, inner)
 
     return read
@@ -230,6 +244,7 @@ def delete_by_query(query: str) -> RowChangesReader:
     return read
 
 
+RowChangesReader: TypeAlias = Callable[[Analysis, PlanNode], RowChanges]
 _ALTERNATIVES: Final[Mapping[str, Callable[[Plan, PlanNode], list[tuple[int, ...]]]]] = {
     "Expand": _projections,
     "MergeRows": merge_alternatives,
