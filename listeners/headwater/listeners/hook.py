@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # typing's own would take longer to import than all of this
     from typing import Any, Final
 
 ENABLED: Final = "spark.headwater.enabled"
+_LISTENERS: Final = "spark.headwater.listeners"
 _CONTEXT_MODULES: Final = ("pyspark.context", "pyspark.core.context")
 """Where SparkContext is in Spark 3.5 and from 4.0 on."""
 _WORKER: Final = "PYTHON_WORKER_FACTORY_SECRET"
@@ -150,17 +151,21 @@ def _import_beside(context: Any, arguments: list[Any]) -> None:
     """Import what will be installed while this thread waits for the JVM, which makes a context for seconds. What is
     asked for here is only a guess, and whatever goes wrong is found again when it is installed."""
     try:
-        given = (each.get(ENABLED) for each in arguments if type(each).__name__ == "SparkConf")
-        said = next(given, None) or context._jvm.System.getProperty(ENABLED)
-        if str(said).strip().lower() in _ON and _INSTALLATION not in sys.modules:
+        confs = [each for each in arguments if type(each).__name__ == "SparkConf"]
+
+        def said(key: str) -> Any:
+            return next(filter(None, (each.get(key) for each in confs)), None) or context._jvm.System.getProperty(key)
+
+        if str(said(ENABLED)).strip().lower() in _ON and _INSTALLATION not in sys.modules:
             import threading  # noqa: PLC0415 - only what is enabled is loaded
 
-            threading.Thread(target=_import_quietly, name="headwater-import", daemon=True).start()
+            asked = said(_LISTENERS)
+            threading.Thread(target=_import_quietly, args=(asked,), name="headwater-import", daemon=True).start()
     except Exception:  # noqa: BLE001 - whatever this pyspark is, its context is made
         return
 
 
-def _import_quietly() -> None:
+def _import_quietly(listeners: str | None) -> None:
     """Python's collector would go through all of pyspark several times meanwhile: a sixth of what the import takes."""
     import gc  # noqa: PLC0415 - see above
 
@@ -169,7 +174,7 @@ def _import_quietly() -> None:
     try:
         import importlib  # noqa: PLC0415 - see above
 
-        importlib.import_module(_INSTALLATION).prepare()
+        importlib.import_module(_INSTALLATION).prepare(listeners)
     except Exception:  # noqa: BLE001 - whoever installs it finds it again, and says so
         return
     finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import headwater.listeners.hook as hook_module
+from headwater.listeners.installation import factories
 
 pytestmark = pytest.mark.slow
 
@@ -115,8 +116,8 @@ class SparkContext:
 PREPARING = (
     INSTALLATION
     + """
-def prepare():
-    print("imported", gc.isenabled())
+def prepare(listeners):
+    print("imported", listeners, gc.isenabled())
 """
 )
 
@@ -136,8 +137,21 @@ sys.meta_path.insert(0, Finder())
 """
     for before, is_collecting in (("", "True"), ("import gc; gc.disable()\n", "False")):
         done = python(f"{before}{finder}\n{MAKE % 'true'}\n{MAKE % 'true'}\n{MAKE % 'false'}")
-        imported, others = ["imported", "False", "1", is_collecting], ["0", is_collecting]
+        imported, others = ["imported", "None", "False", "1", is_collecting], ["0", is_collecting]
         assert (done.stdout.split(), done.stderr) == ([*imported, *BEGUN, *others, *BEGUN, *others], "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "imported"), [(None, ["log"]), ("kafka, audit, mine=acme.audit:Factory", ["kafka"]), ("acme.audit:F", [])]
+)
+def test_our_own_listeners_are_imported_too_and_nobody_elses(
+    asked: str | None, imported: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is imported later, Python looks for in the application's jars, too. But others' modules may hang."""
+    found: list[str] = []
+    monkeypatch.setattr(factories, "load", lambda _group, name: found.append(name))
+    factories.prepare(asked)
+    assert found == imported
 
 
 def test_a_value_that_is_neither_is_reported(python: Python) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import shlex
 import sys
-from importlib.metadata import EntryPoints, PackageNotFoundError, distribution
+import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 from types import ModuleType
 from unittest.mock import Mock
@@ -91,12 +92,7 @@ def test_a_module_that_fails_with_a_missing_attribute_is_reported(
 def test_our_own_are_found_where_the_metadata_is_not_beside_us(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a zip that holds the package alone."""
 
-    def unknown(name: str) -> str:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(plugins, "version", unknown)
-    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints(()))
-    monkeypatch.syspath_prepend("/nowhere/but/here")
+    monkeypatch.setattr(plugins, "_python_path", lambda: ("/nowhere/but/here",))
     assert plugins.own_version() is None
     assert plugins.names(LISTENERS) == ("console", "jdbc", "kafka", "log")
     assert plugins.load(LISTENERS, "log").__name__ == "LogFactory"
@@ -104,14 +100,27 @@ def test_our_own_are_found_where_the_metadata_is_not_beside_us(monkeypatch: pyte
 
 def test_metadata_is_read_once_for_all_groups_and_again_for_another_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver's start asks three times, and each reads a file of whatever is installed."""
-    read = Mock(return_value=EntryPoints(()))
-    monkeypatch.setattr(plugins, "entry_points", read)
+    read = Mock(return_value=())
+    monkeypatch.setattr(plugins, "distributions", read)
     for place in ("/nowhere/at/first", "/nowhere/then"):
         monkeypatch.syspath_prepend(place)
         for group in plugins.OWN_PLUGINS:
             plugins.names(group)
             plugins.load(LISTENERS, "log")
     assert read.call_count == 2
+
+
+def test_jars_on_the_path_are_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark puts an application's jars there, and one of Iceberg's size takes Python half a second to look through."""
+    jar = tmp_path / "iceberg.jar"
+    with zipfile.ZipFile(jar, "w") as content:
+        content.writestr("headwater-9.9.dist-info/METADATA", "Metadata-Version: 2.1\nName: headwater\nVersion: 9.9\n")
+        content.writestr("acme-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+        content.writestr("acme-1.0.dist-info/entry_points.txt", f"[{LISTENERS}]\naudit = acme_audit:F\n")
+    expected = plugins.own_version(), plugins.names(LISTENERS)
+    monkeypatch.syspath_prepend(str(jar))
+    importlib.invalidate_caches()
+    assert (plugins.own_version(), plugins.names(LISTENERS)) == expected
 
 
 @pytest.mark.parametrize("group", list(plugins.OWN_PLUGINS))

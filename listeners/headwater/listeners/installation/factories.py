@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from headwater.events.base import CountMap
+from headwater.events.base import CountMap, StringMap
 from headwater.events.envelope import Event
 from headwater.events.jobs import JobStarted, JobType, RunScope
 from headwater.events.names import JobName
@@ -20,8 +20,10 @@ from headwater.listeners.capture.early_events import EarlyEvents
 from headwater.listeners.installation.application_environment import read_environment
 from headwater.listeners.jobs import ApplicationRuns
 from headwater.listeners.redactors import make_redactor, read_hash_key
-from headwater.listeners.settings import Settings
+from headwater.listeners.settings import DEFAULT_LISTENER, Settings
+from headwater.plugins import OWN_PLUGINS, load, own_version
 from headwater.spi import Application
+from headwater.spi.factories import LISTENERS
 
 
 class InstalledBus(Protocol):
@@ -76,13 +78,23 @@ def _make_capture(
     return Capture(spark_context, settings, bus, jobs, context, early=early)
 
 
-def prepare() -> None:
-    """Do what else the first installation and its first event would wait for: formats are imported, and patterns and
-    models compiled, when they are first asked for."""
+def prepare(listeners: str | None = None) -> None:
+    """Do what else the first installation and its first event would wait for: formats and our own listeners are
+    imported, and patterns and models compiled, when they are first asked for. `listeners` is the value of that key."""
     all_commands()
     redactor, _ = make_redactor({})
-    draft = JobStarted(job=JobName(name="nobody's"), job_type=JobType.BATCH, scope=RunScope.APPLICATION)
+    draft = JobStarted(
+        job=JobName(name="nobody's"),
+        job_type=JobType.BATCH,
+        scope=RunScope.APPLICATION,
+        configuration=StringMap({"spark.nothing": "local[1]"}),
+        headwater_version=own_version(),
+    )
     Producer("", redactor=redactor).emit(draft, lambda _event, _data: None)
+    # Others' listeners may hang when they are imported: each has a thread of its own for that.
+    asked = {item.strip() for item in (listeners or DEFAULT_LISTENER).split(",")}
+    for name in asked.intersection(OWN_PLUGINS[LISTENERS]):
+        load(LISTENERS, name)
 
 
 DEFAULT_FACTORIES = InstallationFactories(Bus.open, _make_capture)
