@@ -63,7 +63,7 @@ class Ways:
         run("pipeline", "run", "--available-now", *place, *batch, *conf)
 
     def replay(self, url: str) -> None:
-        run("replay", "--yes", "--from", self._bus, "--store", url)
+        run("replay", "--from", self._bus, "--store", url)
 
     def __iter__(self) -> Iterator[tuple[str, Callable[[str], None]]]:
         return iter((("writer", self.writer), ("pipeline on Spark", self.pipeline), ("replay", self.replay)))

@@ -170,7 +170,6 @@ def main() -> int:
         is_equal = digest_of(url) == digest_of(other)
     aims = Aims()
     aims.is_true("switched over", found["switched"])
-    aims.is_true("no row differs", found["rows_that_differ"] == 0)
     aims.is_true("the writer goes on, and nothing is lost or there twice", is_equal and is_alive)
     aims.at_least("rate of the replay beside the writer's alone", rate / own, 0.8)
     aims.at_most("writers waited", found["writers_waited"], 10, "s")

@@ -67,7 +67,7 @@ def test_killed_at_a_step(url: URL, database: str, tmp_path: Path, step: str, wh
         assert stored(store) == 150
     if is_replaced:
         assert drop_area(options, Area.FORMER)
-    assert replayed(log, options, agrees=True).is_switched
+    assert replayed(log, options).is_switched
     with open_store(options) as store:
         assert digest_in(store) == law(log, "end")
     assert not has_area(options, Area.FRESH)

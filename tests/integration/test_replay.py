@@ -21,7 +21,7 @@ from headwater.testing.examples import EXAMPLES
 from tests.kit.events.written import digest_in
 from tests.kit.stores import database_on
 from tests.kit.waiting import until
-from tests.kit.writers.set_back import append, law, plain, replayed, running, stored, write_all
+from tests.kit.writers.set_back import append, compared, law, plain, replayed, running, stored, write_all
 
 pytestmark = [pytest.mark.slow]
 
@@ -65,10 +65,10 @@ class TestSwitch:
         before = view_names(store)
         result = replayed(log, options)
         assert result.is_switched
-        assert result.comparison is not None
-        assert not result.comparison.differing
-        assert all(each.live_digest == each.fresh_digest for each in result.comparison.tables)
         assert result.events == 200
+        found = compared(options, Area.FORMER)
+        assert (found.differing, found.explained, found.unread) == (0, 0, (0, 0))
+        assert all(each.digests[0] == each.digests[1] for each in found.tables)
         with open_store(options) as after, open_store(options.beside(Area.FORMER.value), views=False) as former:
             assert digest_in(after) == digest_in(former) == law(log)
             assert before == view_names(after)
@@ -85,12 +85,11 @@ class TestSwitch:
             connection.execute(text("UPDATE runs SET job = 'nobody'"))
             wrong = text("INSERT INTO datasets (id, namespace, name) VALUES (:id, 'n', 'n')")
             connection.execute(wrong, {"id": b"x" * 16})
-        refused = replayed(log, options)
-        assert not refused.is_switched
-        assert refused.comparison is not None
-        found = {(each.kind.name, each.side.value) for each in refused.comparison.differences}
-        assert {("writes", "only fresh"), ("datasets", "only live")} <= found
-        assert replayed(log, options, agrees=True).is_switched
+        assert not replayed(log, options, switches=False).is_switched
+        found = {(each.kind.name, each.side) for each in compared(options, Area.FRESH).differences}
+        assert {("writes", "only in the other"), ("datasets", "only here")} <= found
+        assert digest_in(store) != law(log, "wrong")
+        assert replayed(log, options).is_switched
         with open_store(options) as after:
             assert digest_in(after) == law(log)
 
@@ -112,9 +111,9 @@ class TestSwitch:
         write_all(log, store)
         store.bulk.merge(WriteBatch(rows=list(map_event(EXAMPLES[0]))))
         with pytest.raises(EventsWouldBeLost, match=f"1 of producer {EXAMPLES[0].producer}"):
-            replayed(log, options, agrees=True)
+            replayed(log, options)
         assert stored(store) == 50
-        assert replayed(log, options, agrees=True, accept_loss=True).is_switched
+        assert replayed(log, options, accept_loss=True).is_switched
 
     def test_a_second_replay_needs_the_former_tables_gone(
         self, log: LocalLog, options: StoreOptions, store: Store
@@ -128,15 +127,27 @@ class TestSwitch:
         assert replayed(log, options).is_switched
 
 
-class TestVerify:
-    def test_comparing_leaves_nothing_behind(self, log: LocalLog, options: StoreOptions, store: Store) -> None:
+class TestComparison:
+    def test_events_that_only_one_store_has_read_are_no_differences(
+        self, log: LocalLog, options: StoreOptions, store: Store
+    ) -> None:
+        """It finds a comparison that is of no use while a writer goes on, and one that takes a wrong row for a late
+        one."""
         append(log, 0, 100)
         write_all(log, store)
-        result = replayed(log, options, verify=True)
-        assert not result.is_switched
-        assert result.comparison is not None
-        assert not result.comparison.differing
-        assert not any(has_area(options, area) for area in Area)
+        assert not replayed(log, options, switches=False).is_switched
+        append(log, 100, 200)
+        write_all(log, store)
+        found = compared(options, Area.FRESH)
+        assert (found.differing, found.unread) == (0, (0, 100))
+        assert found.explained > 100
+        with store.engine.begin() as connection:
+            connection.execute(text("DELETE FROM writes WHERE snapshot = 7"))
+        left = compared(options, Area.FRESH).differences
+        assert [(each.kind.name, each.side) for each in left] == [("writes", "only in the other")]
+        assert replayed(log, options).is_switched
+        with open_store(options) as after:
+            assert digest_in(after) == law(log)
 
 
 class TestNewStore:

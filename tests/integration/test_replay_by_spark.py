@@ -11,11 +11,9 @@ import pytest
 
 from headwater.cli import main
 from headwater.consumers.replay.archive_range import ArchiveRange
-from headwater.consumers.replay.filling import BulkReaderMaker, PipelineSettings, ReplayInterrupted
+from headwater.consumers.replay.filling import BulkReaderMaker, ReplayInterrupted, ReplaySettings
 from headwater.consumers.replay.kafka_range import KafkaRange
 from headwater.consumers.replay.log_range import LogRange
-from headwater.consumers.replay.preparation import ReplaySettings
-from headwater.consumers.replay.progress import NoProgress
 from headwater.consumers.replay.ranges import Positions, RangeSource
 from headwater.consumers.replay.replay import Replay, ReplayResult
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, BatchWriter
@@ -90,9 +88,9 @@ def by_spark(
 
 
 def replayed(store: Store, sources: list[RangeSource], make: BulkReaderMaker | None) -> ReplayResult:
-    settings = ReplaySettings(pipeline=PipelineSettings(group=GROUP, batch=MOST))
+    settings = ReplaySettings(group=GROUP, batch=MOST)
     options = StoreOptions.at(url_of(store))
-    return Replay(options, sources, settings, NoProgress(), make_bulk_reader=make).run(lambda _: False)
+    return Replay(options, sources, settings, lambda _: None, make_bulk_reader=make).run()
 
 
 def fresh_offsets(store: Store) -> Callable[[], Positions]:
@@ -135,8 +133,6 @@ def test_an_archive_and_then_its_topic_while_a_driver_is_stopped_between(
     assert 0 < done < len(EVERYTHING)
     result = replayed(store, sources(), by_spark(spark, kafka.address))
     assert result.is_switched
-    assert result.comparison is not None
-    assert not result.comparison.differing
     assert result.events == len(EVERYTHING) - done
     with open_store(url_of(store)) as after:
         assert digest_in(after) == before

@@ -166,6 +166,7 @@ TREE: Final = Group(
                 "migrate": Leaf("store:migrate", "bring the tables to the version of this headwater"),
                 "status": Leaf("store:status", "show which version is there and what is to be done"),
                 "size": Leaf("store:size", "show how large each table is"),
+                "compare": Leaf("store_comparison:compare", "compare two stores row by row"),
                 "maintain": Leaf("store:maintain", "make the partitions of the next months (PostgreSQL)"),
                 "purge": Leaf("lineage.deletion:purge", "remove from the disk what was deleted or has expired"),
             },

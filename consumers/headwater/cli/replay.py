@@ -25,12 +25,11 @@ from headwater.cli.logs import logging_as
 from headwater.cli.output import CommandOutput
 from headwater.cli.pipeline import add_spark
 from headwater.cli.replay_by_spark import SPARK, bulk_reader, fill_lake
-from headwater.cli.replay_output import ProgressLines, give_result, is_agreed
+from headwater.cli.replay_output import ProgressLines, give_result
 from headwater.cli.store import add_store, options_of
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from headwater.consumers.replay.filling import PipelineSettings
     from headwater.consumers.replay.preparation import CopiedStore
     from headwater.consumers.replay.ranges import Positions, RangeSource
     from headwater.lineage.lake import LakeAddress
@@ -57,10 +56,10 @@ def _flags(parser: Flags) -> None:
     text = "who reads what there is at first: this machine, as a writer does, or Spark's executors"
     parser.flag("by", one_of(_READERS), "writer", text, "{writer,spark}")
     parser.flag("until", moment, None, "only what was appended before this time, into a new store", "TIME")
-    parser.switch("verify", "only compare, and remove the rebuilt tables again")
-    parser.switch("purge", "purge the rebuilt tables before they are compared, because the live ones were")
+    text = "only fill the fresh tables, to compare them say; the same command without this goes on"
+    parser.switch("no-switch", text)
+    parser.switch("purge", "purge the rebuilt tables, because the live ones were")
     parser.switch("accept-loss", "go on although the store has events that no source has: they are lost")
-    parser.switch("yes", "switch over though rows differ, without asking; needed where there is no terminal")
     parser.switch("abort", "remove what an unfinished replay wrote")
     parser.switch("drop-former", "remove the tables that the last replay replaced")
 
@@ -75,7 +74,6 @@ def _tuning(parser: Flags) -> None:
     text = "at most so many events in a transaction (10000), by Spark in a micro-batch (500000)"
     parser.flag("batch", count, None, text, "N")
     parser.flag("pause", count, "10", "the writer of the live store may have to wait for so many seconds", "N")
-    parser.flag("differences", whole_number, "20", "show at most so many rows that differ", "N")
 
 
 def _spark(parser: Flags) -> None:
@@ -85,12 +83,12 @@ def _spark(parser: Flags) -> None:
 
 
 @command(
-    """Rebuild a lineage store from its events, compare it with the live one, and put it in its place.
+    """Rebuild a lineage store from its events beside the live one, and put it in its place.
 
 The live store is used by writers and readers all the while. Interrupted anywhere, the same command goes on, or the live
 store is as it was. The old tables stay beside the new ones until --drop-former.""",
     "headwater replay --from kafka://broker-1:9092/headwater.events --store postgresql://owner@db/lineage",
-    "headwater replay --from log:/var/lib/headwater/log --store /var/lib/headwater/lineage.db --verify",
+    "headwater replay --from log:/var/lib/headwater/log --store /var/lib/headwater/lineage.db --no-switch",
     "headwater replay --from archive:/archive --from kafka://broker-1:9092 --store postgresql://owner@db/lineage",
     "headwater replay --from store:lineage.db --from log:/var/lib/headwater/log --store postgresql://owner@db/lineage",
     "headwater replay --by spark --master 'local[*]' --from kafka://broker-1:9092 --store postgresql://owner@db/lineage",
@@ -122,10 +120,10 @@ def _check(given: Any) -> None:
     if any(each.startswith(_STORE) for each in sources[1:]):
         raise ConfigurationError("a store comes first: its rows are copied, and a bus is read on from its offsets")
     if options_of(given).lake is not None:
-        if given.verify or given.purge or given.readers or sources[0].startswith(_STORE):
+        if given.no_switch or given.purge or given.readers or sources[0].startswith(_STORE):
             raise ConfigurationError(
                 "a lake store is filled from its own offsets on, by Spark, and nothing else: name another namespace to "
-                "rebuild it, and leave out --verify, --purge, --readers and store: sources"
+                "rebuild it, and leave out --no-switch, --purge, --readers and store: sources"
             )
     elif given.readers and given.by == SPARK:
         raise ConfigurationError("--readers are processes of this machine: leave them out with --by spark")
@@ -134,7 +132,7 @@ def _check(given: Any) -> None:
 
 
 def _rebuild(given: Any, output: CommandOutput) -> int:
-    from headwater.consumers.replay.preparation import ReplaySettings  # noqa: PLC0415
+    from headwater.consumers.replay.filling import ReplaySettings  # noqa: PLC0415
     from headwater.consumers.replay.replay import Replay  # noqa: PLC0415
     from headwater.lineage.bulk import DatabaseBulkMeta  # noqa: PLC0415
     from headwater.lineage.replacement.areas import Area  # noqa: PLC0415
@@ -142,8 +140,11 @@ def _rebuild(given: Any, output: CommandOutput) -> int:
 
     options = options_of(given)
     settings = ReplaySettings(
-        pipeline=_pipeline(given),
-        verify=given.verify,
+        group=given.group,
+        batch=given.batch or 10_000,
+        readers=given.readers,
+        buckets=given.buckets or 2,
+        switches=not given.no_switch,
         accept_loss=given.accept_loss,
         purge=given.purge,
         until=given.until,
@@ -155,10 +156,12 @@ def _rebuild(given: Any, output: CommandOutput) -> int:
             return DatabaseBulkMeta(engine).offsets(given.group)
 
     with _opened_sources(given, stored) as sources, bulk_reader(given) as make_bulk_reader:
-        lines = ProgressLines(given.output, sys.stderr)
-        run = Replay(options, sources, settings, lines, copied=_copied(given), make_bulk_reader=make_bulk_reader)
-        result = run.run(lambda found: is_agreed(given, output, found))
-    return give_result(given, output, result)
+        show = ProgressLines(given.output, sys.stderr).show
+        result = Replay(
+            options, sources, settings, show, copied=_copied(given), make_bulk_reader=make_bulk_reader
+        ).run()
+    give_result(output, result)
+    return Exit.DONE
 
 
 def _fill_lake(given: Any, output: CommandOutput, address: LakeAddress) -> int:
@@ -179,12 +182,6 @@ def _drop(given: Any, output: CommandOutput, area: Area, what: str) -> int:
     words = f"{what}: removed" if was_there else f"{what}: there was nothing"
     output.outcome(words, {"store": options.target.words, "removed": was_there})
     return Exit.DONE
-
-
-def _pipeline(given: Any) -> PipelineSettings:
-    from headwater.consumers.replay.filling import PipelineSettings  # noqa: PLC0415
-
-    return PipelineSettings(given.group, given.batch or 10_000, given.readers, given.buckets or 2)
 
 
 def _given_sources(given: Any) -> list[str]:

@@ -44,14 +44,14 @@ def fill_lake(given: Any, output: CommandOutput, sources: Sequence[RangeSource],
     from headwater.consumers.replay.filling import ends_until, read_with_progress  # noqa: PLC0415 - imports SQLAlchemy
     from headwater.consumers.replay.preparation import check_coverage  # noqa: PLC0415
 
-    lines, events = ProgressLines(given.output, sys.stderr), 0
+    show, events = ProgressLines(given.output, sys.stderr).show, 0
     with _Executors.opened(given, lake=address) as executors:
         lake, reader = executors.into_lake(address)
         check_coverage(lake, sources, lake.offsets(given.group), {}, accept_loss=given.accept_loss)
         for each in sources:
             end = ends_until(each, given.until)
             each.read(lake.offsets(given.group), end)
-            events += read_with_progress(reader, each, end, f"reading {each.address}", lines)
+            events += read_with_progress(reader, each, end, f"reading {each.address}", show)
     output.outcome(f"{events:,} events were stored in {address.words}", {"store": address.words, "events": events})
     return Exit.DONE
 

@@ -13,10 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from headwater.consumers.replay.filling import PipelineSettings
+from headwater.consumers.replay.filling import ReplaySettings
 from headwater.consumers.replay.log_range import LogRange
-from headwater.consumers.replay.preparation import ReplaySettings
-from headwater.consumers.replay.progress import NoProgress
 from headwater.consumers.replay.replay import Replay
 from headwater.lineage.store import StoreOptions
 
@@ -26,7 +24,6 @@ STEPS: Final = {
     "fresh tables": (_REPLAY, "create_area"),
     "sources": ("headwater.consumers.replay.preparation", "check_same_sources"),
     "a batch": ("headwater.consumers.writer.plain_pipeline", "PlainPipeline.store"),
-    "comparison": (_REPLAY, "compare_stores"),
     "view indexes": (_REPLAY, "make_view_indexes"),
     "fence": (_REPLAY, "Replay._switch_behind"),
     "rename": (f"{_REPLACEMENT}.{{database}}", "{Database}Fence.switch"),
@@ -60,9 +57,9 @@ def kill_at(step: str, when: str, database: str) -> None:
 def main(url: str, log: str, step: str, when: str, database: str) -> None:
     options = StoreOptions.at(url)
     kill_at(step, when, database)
-    settings = ReplaySettings(pipeline=PipelineSettings(group="g", batch=40))
+    settings = ReplaySettings(group="g", batch=40)
     source = LogRange(f"log:{log}", Path(log), dict)
-    Replay(options, [source], settings, NoProgress()).run(lambda _: True)
+    Replay(options, [source], settings, lambda _: None).run()
 
 
 if __name__ == "__main__":

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
-from headwater.consumers.replay.filling import PipelineSettings
+from headwater.consumers.replay.filling import ReplaySettings
 from headwater.consumers.replay.log_range import LogRange
-from headwater.consumers.replay.preparation import ReplaySettings
-from headwater.consumers.replay.progress import NoProgress
 from headwater.consumers.replay.replay import Replay, ReplayResult
 from headwater.consumers.sources.local_log import LocalLogSource
 from headwater.consumers.writer.coordinated import Coordinator
@@ -24,7 +22,9 @@ from headwater.consumers.writer.runner import Runner
 from headwater.events import Committed, DatasetId, Event, Format, Input, JobName, Output
 from headwater.journal import LocalLog
 from headwater.lineage.replacement.areas import Area, create_area
+from headwater.lineage.replacement.comparison import StoreComparison, compare_stores
 from headwater.lineage.store import Store, StoreOptions
+from headwater.lineage.store.engines import open_engine
 from tests.kit.events.written import CODEC, PATIENCE, digest_by_law
 
 GROUP = "g"
@@ -114,7 +114,7 @@ def running(writer: Runner | Coordinator) -> Generator[None]:
     assert not raised, raised
 
 
-SETTINGS = ReplaySettings(pipeline=PipelineSettings(group=GROUP, batch=50))
+SETTINGS = ReplaySettings(group=GROUP, batch=50)
 
 
 def source(log: LocalLog, options: StoreOptions) -> LogRange:
@@ -125,7 +125,15 @@ def source(log: LocalLog, options: StoreOptions) -> LogRange:
     return LogRange(f"log:{log.directory}", log.directory, known)
 
 
-def replayed(log: LocalLog, options: StoreOptions, *, agrees: bool = False, **more: Any) -> ReplayResult:
+def replayed(log: LocalLog, options: StoreOptions, **more: Any) -> ReplayResult:
     settings = {name: more.pop(name) for name in list(more) if hasattr(SETTINGS, name)}
-    run = Replay(options, [source(log, options)], replace(SETTINGS, **settings), NoProgress(), **more)
-    return run.run(lambda _: agrees)
+    return Replay(options, [source(log, options)], replace(SETTINGS, **settings), lambda _: None, **more).run()
+
+
+def compared(options: StoreOptions, area: Area, most: int = 100) -> StoreComparison:
+    """A store beside its fresh or former tables, as `headwater store compare` compares them."""
+    targets = options.target, options.beside(area.value).target
+    with ExitStack() as stack:
+        engines = [stack.enter_context(open_engine(each, readonly=True)) for each in targets]
+        one, other = (stack.enter_context(each.connect()) for each in engines)
+        return compare_stores(one, other, most)

@@ -84,12 +84,13 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "lineage path": (f"lake.db.s{HOSTILE}", TABLE),
     "lineage upstream": (TABLE,),
     "reconcile": ("--all",),
-    "replay": ("--from", "log:{log}", "--verify"),
+    "replay": ("--from", "log:{log}", "--no-switch"),
     "spool drop": (f"kafka{HOSTILE}", "--spool-dir", "{spool}", "--dry-run"),
     "spool rename": (f"kafka{HOSTILE}", "kafka", "--spool-dir", "{spool}"),
     "spool ship": ("--spool-dir", "{spool}", "--conf", f"spark.headwater.listeners={HOSTILE}"),
     "spool status": ("--spool-dir", "{spool}"),
     "spool verify": ("--spool-dir", "{spool}"),
+    "store compare": ("--with", "{empty}"),
     "store init": (),
     "store maintain": (),
     "store migrate": (),
@@ -181,6 +182,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         journal.append(b"no event", key=HOSTILE.encode(), headers=((f"kind{HOSTILE}", HOSTILE.encode()),))
     found = {name: str(folder / name) for name in ("log", "archive", "state", "spool")}
     found |= {"option": "--option", "file": f"one.file={folder}/target", "store": f"{folder}/store.db"}
+    found["empty"] = f"{folder}/empty.db"
+    open_store(found["empty"]).close()
     (folder / "spool").mkdir()
     bus, until = ["--bus", f"log:{found['log']}"], "--until-end"
     assert main(["writer", "run", *bus, "--store", found["store"], until]) == 0

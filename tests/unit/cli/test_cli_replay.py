@@ -12,7 +12,7 @@ import pytest
 
 from headwater.cli.app import main
 from headwater.cli.replay_output import ProgressLines
-from headwater.consumers.replay.progress import PhaseProgress
+from headwater.consumers.replay.filling import PhaseProgress
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.testing.examples import EXAMPLES
@@ -80,29 +80,34 @@ class TestProgress:
 
 @pytest.mark.slow
 def test_a_log_fills_a_file_and_is_compared_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The whole command, on the smallest store: filled, compared, broken, refused, switched, and cleaned up."""
+    """The whole commands, on the smallest store: filled, broken, compared, switched, compared again, and cleaned up."""
     with LocalLog.open(tmp_path / "log").writer() as writer:
         for event in EXAMPLES:
             writer.append(Codec().encode(event))
-    store = str(tmp_path / "s.db")
-    command = ["-o", "json", "replay", "--from", f"log:{tmp_path}/log", "--store", store]
+    store = ["--store", str(tmp_path / "s.db")]
+    command = ["-o", "json", "replay", "--from", f"log:{tmp_path}/log", *store]
+    compare = ["-o", "json", "store", "compare", *store, "--with"]
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out)["replay"]["switched"] is True
-    assert main([*command, "--verify"]) == 0
-    tables = json.loads(capsys.readouterr().out)["tables"]
-    assert sum(each["live_rows"] for each in tables) > 0
-    assert all(each["live_digest"] == each["fresh_digest"] for each in tables)
-    _break(store)
-    assert main(command) == 78
-    captured = capsys.readouterr()
-    assert json.loads(captured.out)["differences"][0]["is"] == "only fresh"
-    assert "run it again with --yes" in captured.err
-    assert main(["-o", "json", "store", "status", "--store", store]) == 0
+    _break(store[1])
+    assert main([*command, "--no-switch"]) == 0
+    assert json.loads(capsys.readouterr().out)["replay"]["switched"] is False
+    assert main([*compare, "fresh"]) == 1
+    assert json.loads(capsys.readouterr().out)["differences"][0]["is"] == "only in the other"
+    assert main(["-o", "json", "store", "status", *store]) == 0
     assert "unfinished replay" in capsys.readouterr().out
-    assert main([*command, "--yes"]) == 0
+    assert main(command) == 0
     capsys.readouterr()
+    assert main([*compare, "former"]) == 1
+    tables = json.loads(capsys.readouterr().out)["tables"]
+    assert [each["table"] for each in tables if each["digest"] != each["other_digest"]] == ["jobs"]
+    assert main([*compare, "fresh"]) == 78
+    assert "are no fresh tables" in capsys.readouterr().err
+    assert main([*compare, str(tmp_path / "s.db")]) == 0
+    assert main([*compare, str(tmp_path / "nowhere.db")]) == 1
+    assert "there is no store" in capsys.readouterr().err
     for removed in (True, False):
-        assert main(["-o", "json", "replay", "--drop-former", "--store", store]) == 0
+        assert main(["-o", "json", "replay", "--drop-former", *store]) == 0
         assert json.loads(capsys.readouterr().out)["removed"] is removed
 
 

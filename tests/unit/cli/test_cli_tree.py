@@ -261,6 +261,7 @@ ARGUMENTS: dict[tuple[str, ...], str] = {
     ("forward", "dead-letter", "drop"): "p --all --yes --state {tmp}/state",
     ("reconcile",): "--all",
     ("store", "purge"): "--yes",
+    ("store", "compare"): "--with {tmp}/lineage.db",
     ("dead-letter", "retry"): "--all",
     ("dead-letter", "drop"): "--all --yes",
     ("spool", "verify"): "--spool-dir {tmp}/spools",

@@ -11,7 +11,6 @@ import pytest
 from headwater.cli import main
 from headwater.consumers.archive.table import ArchiveFile
 from headwater.consumers.replay.filling import read_with_progress
-from headwater.consumers.replay.progress import NoProgress
 from headwater.consumers.replay.ranges import BusRange, RangeSource
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, PipelineFigures, SparkBatch
 from headwater.consumers.spark.pipeline.range_frames import RangeBatch, has_records_in
@@ -113,7 +112,7 @@ def test_each_topic_of_an_archive_has_a_writer() -> None:
 def test_progress_ends_with_the_number_of_events() -> None:
     reading = Reading({}, most=2)
     source = cast("RangeSource", Source({ONE: (0, 5)}))
-    assert read_with_progress(reading.reader(), source, {ONE: 5}, "reading", NoProgress()) == 5
+    assert read_with_progress(reading.reader(), source, {ONE: 5}, "reading", lambda _: None) == 5
 
 
 def test_files_of_an_archive_that_concern_a_range() -> None:
@@ -142,7 +141,7 @@ def test_a_batch_asks_its_source_again_and_refuses_what_spark_cannot_read() -> N
     ("flags", "words"),
     [
         (["--by", "spark", "--readers", "2", "--store", "s.db"], "leave them out with --by spark"),
-        (["--verify", "--store", "iceberg:lake.lineage"], "name another namespace"),
+        (["--no-switch", "--store", "iceberg:lake.lineage"], "name another namespace"),
     ],
 )
 def test_what_does_not_go_together(flags: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,10 +2,9 @@
 
 ranges       the interface of a bus that is read from offsets to offsets
 kafka_range, log_range, archive_range   the buses
-coverage     what the sources no longer have of what a store has read
-filling      runs the writer's pipelines from a source into fresh tables
-replay       a whole replay: fill, compare, catch up, switch over
-progress     how far it is, and how long it will take
+filling      runs the writer's pipelines from a source into fresh tables, and shows how far they are
+preparation  what is checked before: the live store's version, the same sources, and no hole in what they have
+replay       a whole replay: fill, lock, read the rest, switch over
 
 The tables themselves are the room `headwater.lineage.replacement`.
 """

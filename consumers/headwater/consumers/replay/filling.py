@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias
 
-from headwater.consumers.replay.progress import PhaseProgress, ProgressListener
 from headwater.consumers.replay.ranges import Positions, RangeSource
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
-from headwater.consumers.writer.record_reader import MAX_INVALID
 from headwater.consumers.writer.runner import Runner
 from headwater.errors import ConfigurationError, TransientError
 from headwater.events.clock import wall_micros
@@ -24,15 +23,21 @@ from headwater.lineage.bulk import BusPartition
 from headwater.lineage.store import Store, StoreOptions
 
 _SHOW_SECONDS: Final = 0.5
+_IDLE_SECONDS: Final = 0.02
 
 
 class ReplayInterrupted(TransientError):  # noqa: N818 - somebody asked for it
     """Somebody stopped the replay. The live store is as it was, and the same command goes on."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "the replay was stopped, and the live store is as it was: the same command goes on where this one ended"
+        )
+
 
 @dataclass(frozen=True)
-class PipelineSettings:
-    """How events are written; the same as a writer's."""
+class ReplaySettings:
+    """What a replay does, and how events are written; the latter is the same as a writer's."""
 
     group: str = "headwater-writer"
     """The writer's consumer group, under which the store has its offsets."""
@@ -40,7 +45,47 @@ class PipelineSettings:
     readers: int = 0
     """So many processes read events; 0: one process does everything."""
     buckets: int = 2
-    most_invalid: int = MAX_INVALID
+    switches: bool = True
+    """Whether the fresh tables take the place of the live ones."""
+    accept_loss: bool = False
+    """Go on although events would be lost."""
+    purge: bool = False
+    """Purge the fresh tables, because the live ones were."""
+    until: datetime | None = None
+    """Read what was appended before this time, for a new store."""
+    pause_seconds: float = 10.0
+    """How long writers of the live store may have to wait."""
+
+
+@dataclass
+class PhaseProgress:
+    """How far one phase of a replay is, and how long it will take."""
+
+    phase: str
+    unit: str
+    """What is counted: `events` or `rows`."""
+    total: int = 0
+    done: int = 0
+    is_finished: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    @property
+    def rate(self) -> float:
+        """So many a second, since the phase began."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None as long as nothing is known."""
+        return None if not self.done else max(0, self.total - self.done) / self.rate
+
+
+ShowProgress: TypeAlias = Callable[[PhaseProgress], None]
+"""Shows progress to somebody: called every half second, and at the begin and end of each phase."""
 
 
 class BulkReader(Protocol):
@@ -55,12 +100,6 @@ class BulkReader(Protocol):
 BulkReaderMaker: TypeAlias = Callable[[Store, StoreOptions], BulkReader]
 
 
-def _interrupted() -> ReplayInterrupted:
-    return ReplayInterrupted(
-        "the replay was stopped, and the live store is as it was: the same command goes on where this one ended"
-    )
-
-
 class Filler:
     """Fills one store, by one source after the other."""
 
@@ -68,8 +107,8 @@ class Filler:
         self,
         store: Store,
         options: StoreOptions,
-        settings: PipelineSettings,
-        listener: ProgressListener,
+        settings: ReplaySettings,
+        show: ShowProgress,
         make_bulk_reader: BulkReaderMaker | None = None,
     ) -> None:
         """`options` are those of `store`."""
@@ -77,7 +116,7 @@ class Filler:
         self._store = store
         self._options = options
         self._settings = settings
-        self._listener = listener
+        self._show = show
         self._pipelines: dict[str, PlainPipeline] = {}
         """By the addresses of sources."""
         self.events = 0
@@ -92,70 +131,53 @@ class Filler:
     ) -> bool:
         """Read a source from where the store is up to these offsets. Return False if that wasn't reached in so many
         seconds."""
-        self._begin(source, end, complete_until)
+        source.read(self.positions(), end, complete_until)
         if not source.lag() and not complete_until:
             return True
-        runner = Runner(source, self._plain_pipeline(source), most=self._settings.batch, idle=0.02, until_end=True)
+        pipeline = self._plain_pipeline(source)
+        runner = Runner(source, pipeline, most=self._settings.batch, idle=_IDLE_SECONDS, until_end=True)
         return self._run(runner, source, phase, seconds)
 
     def read_much(self, source: RangeSource, end: Positions, phase: str) -> None:
         """Do the same with as many processes as the settings say, or by Spark."""
-        if self._bulk_reader is not None:
-            self._read_by_others(self._bulk_reader, source, end, phase)
-            return
-        if not self._settings.readers:
+        if self._bulk_reader is None and not self._settings.readers:
             self.read(source, end, phase)
             return
-        self._begin(source, end, 0)
-        if source.lag():
-            self._run(self._coordinator(source), source, phase, None)
-
-    def _read_by_others(self, reader: BulkReader, source: RangeSource, end: Positions, phase: str) -> None:
-        self._begin(source, end, 0)
+        source.read(self.positions(), end)
         if not source.lag():
             return
+        if self._bulk_reader is None:
+            self._run(self._coordinator(source), source, phase, None)
+            return
         try:
-            self.events += read_with_progress(reader, source, end, phase, self._listener)
+            self.events += read_with_progress(self._bulk_reader, source, end, phase, self._show)
         except StopRequested:
-            raise _interrupted() from None
+            raise ReplayInterrupted from None
 
     def _plain_pipeline(self, source: RangeSource) -> PlainPipeline:
         """Return the writer's pipeline of one process, for what a source gives. It is the same one each time, because
         it has learned the events by then: while writers wait, the last ones have to be quick."""
         known = self._pipelines.get(source.address)
         if known is None:
-            settings = self._settings
-            about = (settings.group, source.kind, source.topic)
-            known = PlainPipeline(self._store.bulk, *about, most_invalid=settings.most_invalid)
+            known = PlainPipeline(self._store.bulk, self._settings.group, source.kind, source.topic)
             self._pipelines[source.address] = known
         return known
 
-    def _begin(self, source: RangeSource, end: Positions, complete_until: int) -> None:
-        source.read(self.positions(), end, complete_until)
-
     def _coordinator(self, source: RangeSource) -> Coordinator:
         settings = self._settings
-        return Coordinator(
-            source,
-            self._store.bulk,
-            self._options,
-            settings.group,
-            CoordinatorLimits(readers=settings.readers, buckets=settings.buckets),
-            most=settings.batch,
-            idle=0.02,
-            until_end=True,
-            most_invalid=settings.most_invalid,
-        )
+        limits = CoordinatorLimits(readers=settings.readers, buckets=settings.buckets)
+        about = (source, self._store.bulk, self._options, settings.group, limits)
+        return Coordinator(*about, most=settings.batch, idle=_IDLE_SECONDS, until_end=True)
 
     def _run(self, runner: Runner | Coordinator, source: RangeSource, phase: str, seconds: float | None) -> bool:
         progress = PhaseProgress(phase, "events", source.lag())
-        self._listener.show(progress)
-        is_interrupted = asyncio.run(_run_watched(runner, source, progress, self._listener, seconds))
+        self._show(progress)
+        is_interrupted = asyncio.run(_run_watched(runner, source, progress, self._show, seconds))
         self.events += runner.metrics.events
         progress.is_finished = True
-        self._listener.show(progress)
+        self._show(progress)
         if is_interrupted:
-            raise _interrupted()
+            raise ReplayInterrupted
         return source.lag() == 0
 
 
@@ -163,7 +185,7 @@ async def _run_watched(
     runner: Runner | Coordinator,
     source: RangeSource,
     progress: PhaseProgress,
-    listener: ProgressListener,
+    show: ShowProgress,
     seconds: float | None,
 ) -> bool:
     """Return whether somebody asked the process to stop."""
@@ -186,31 +208,35 @@ async def _run_watched(
         if done:
             await running
             return bool(asked)
-        listener.show(progress)
+        show(progress)
 
 
-def read_with_progress(
-    reader: BulkReader, source: RangeSource, end: Positions, phase: str, listener: ProgressListener
-) -> int:
+def read_with_progress(reader: BulkReader, source: RangeSource, end: Positions, phase: str, show: ShowProgress) -> int:
     """Have a source read that knows what is left of it, and show how far that is. Return the number of events."""
-    progress = PhaseProgress(phase, "events", source.lag())
+    return with_progress(phase, "events", source.lag(), show, lambda report: reader.read(source, end, report))
+
+
+def with_progress(
+    phase: str, unit: str, total: int, show: ShowProgress, work: Callable[[Callable[[int], None]], int]
+) -> int:
+    """Show how far some work is, which reports what is done, and return what it returns."""
+    progress = PhaseProgress(phase, unit, total)
 
     def report(done: int) -> None:
         progress.done = done
-        listener.show(progress)
+        show(progress)
 
     report(0)
-    events = reader.read(source, end, report)
+    done = work(report)
     progress.is_finished = True
-    report(events)
-    return events
+    report(done)
+    return done
 
 
 def ends_now(source: RangeSource) -> tuple[dict[BusPartition, int], int]:
     """Return where a source ends now, and up to which time it had nothing else."""
     asked = wall_micros()
-    ends: Mapping[BusPartition, int] = {where: each.end for where, each in source.ranges().items()}
-    return dict(ends), asked - CLOCK_SKEW_MICROS
+    return {where: each.end for where, each in source.ranges().items()}, asked - CLOCK_SKEW_MICROS
 
 
 def ends_until(source: RangeSource, until: datetime | None) -> dict[BusPartition, int]:

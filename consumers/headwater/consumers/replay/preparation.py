@@ -4,20 +4,20 @@ hole in what they have.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sqlalchemy import Engine
 
-from headwater.consumers.replay.coverage import describe_missing_offsets, find_missing_offsets
-from headwater.consumers.replay.filling import PipelineSettings
-from headwater.consumers.replay.ranges import Positions, RangeSource
+from headwater.consumers.replay.filling import ReplaySettings
+from headwater.consumers.replay.ranges import BusRange, Positions, RangeSource
+from headwater.consumers.sources import OffsetGap
 from headwater.consumers.writer.bus_gaps import gap_rows
 from headwater.errors import ConfigurationError, TerminalError
-from headwater.lineage.bulk import BulkLineageMeta, WriteBatch
+from headwater.events.health import GapReason
+from headwater.lineage.bulk import BulkLineageMeta, BusPartition, WriteBatch
 from headwater.lineage.bulk.positions import select_groups, select_offsets
 from headwater.lineage.replacement.areas import Area, has_area
 from headwater.lineage.replacement.copying import count_rows
@@ -29,6 +29,7 @@ from headwater.lineage.store.migrations import MigrationHistory
 from headwater.lineage.store.schema_version import SchemaState, inspect_schema
 
 _SOURCES: Final = "sources"
+_MOST_NAMED: Final = 8
 
 
 class EventsWouldBeLost(TerminalError):  # noqa: N818 - a refusal
@@ -47,29 +48,20 @@ class CopiedStore:
             return store.bulk.offsets(group)
 
 
-@dataclass(frozen=True)
-class ReplaySettings:
-    """What a replay does."""
-
-    pipeline: PipelineSettings = field(default_factory=PipelineSettings)
-    verify: bool = False
-    """Compare only, and remove the fresh tables again."""
-    accept_loss: bool = False
-    """Go on although events would be lost."""
-    purge: bool = False
-    """Purge the fresh tables before they are compared, because the live ones were."""
-    until: datetime | None = None
-    """Read what was appended before this time, for a new store."""
-    pause_seconds: float = 10.0
-    """How long writers of the live store may have to wait."""
-
-
 class LiveState(NamedTuple):
     """What the live store has when a replay begins."""
 
     offsets: Positions
     is_new: bool
-    """Whether it has no row yet. Then there is nothing to compare with."""
+    """Whether it has no row yet."""
+
+
+class MissingOffsets(NamedTuple):
+    """Offsets of a partition that no source has: a replay would lose them, or leave a gap."""
+
+    partition: BusPartition
+    first: int
+    end: int
 
 
 def check_former(options: StoreOptions) -> None:
@@ -106,7 +98,7 @@ def live_engine(options: StoreOptions, history: MigrationHistory) -> Generator[E
 
 def read_live_state(live: Engine, settings: ReplaySettings) -> LiveState:
     """Read where the live store is, and raise an error if the settings don't fit to that."""
-    group = settings.pipeline.group
+    group = settings.group
     with live.connect() as connection:
         state = LiveState(select_offsets(connection, group), not count_rows(connection))
         groups = select_groups(connection)
@@ -125,7 +117,7 @@ def read_live_state(live: Engine, settings: ReplaySettings) -> LiveState:
 def check_same_sources(fresh: Store, addresses: Sequence[str], settings: ReplaySettings) -> None:
     """Go on with a replay of the same sources only: fresh tables know their offsets, and not what they came from."""
     until = "" if settings.until is None else f" until {settings.until.isoformat()}"
-    mine = f"{' '.join(addresses)}{until} (group {settings.pipeline.group})"
+    mine = f"{' '.join(addresses)}{until} (group {settings.group})"
     known = read_state(fresh.engine).get(_SOURCES)
     if known is not None and known != mine:
         raise ConfigurationError(
@@ -148,6 +140,40 @@ def check_coverage(
             "a --from of its own, or copy the store's rows first, by --from store:URL. With --accept-loss the replay "
             "leaves them out, and the rebuilt store has a gap there"
         )
-    rows = [row for each in missing for row in gap_rows(each.gap, names.get(each.partition.topic, ""))]
+    gaps = [OffsetGap(*each, GapReason.LOG_EXPIRED) for each in missing]
+    rows = [row for each in gaps for row in gap_rows(each, names.get(each.partition.topic, ""))]
     if rows:
         fresh.merge(WriteBatch(rows=rows))
+
+
+def find_missing_offsets(
+    sources: Iterable[Mapping[BusPartition, BusRange]], start: Positions, live: Positions
+) -> list[MissingOffsets]:
+    """Return the offsets between and before sources that are read one after the other, and before where the live store
+    is.
+
+    `start` are the offsets up to which everything is there already, `live` those that the live store has read.
+    """
+    at, missing = dict(start), list[MissingOffsets]()
+    ends = {partition: BusRange(end, end) for partition, end in live.items()}
+    for ranges in (*sources, ends):
+        for partition, (first, end) in sorted(ranges.items()):
+            here = at.get(partition, 0)
+            if first > here:
+                missing.append(MissingOffsets(partition, here, first))
+            at[partition] = max(here, end)
+    return missing
+
+
+def describe_missing_offsets(missing: Sequence[MissingOffsets], names: Mapping[str, str]) -> str:
+    """Return missing offsets in words. `names` are the names of topics by their ids."""
+    words = [_words(each, names) for each in missing[:_MOST_NAMED]]
+    more = len(missing) - len(words)
+    return "; ".join(words) + (f"; and {more} more" if more else "")
+
+
+def _words(missing: MissingOffsets, names: Mapping[str, str]) -> str:
+    where = missing.partition
+    topic = names.get(where.topic)
+    name = topic if topic is not None else f"{where.topic} of cluster {where.cluster}, which no source is"
+    return f"offsets {missing.first} to {missing.end - 1} of partition {where.number} of {name}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import NamedTuple, Protocol, TypeAlias
 
-from headwater.consumers.sources import EventSource, SourceBatch
+from headwater.consumers.sources import EventSource
 from headwater.lineage.bulk import BusPartition
 
 Positions: TypeAlias = Mapping[BusPartition, int]
@@ -81,8 +81,3 @@ class RangePositions:
         done = {each for each in self._unreported if self.next[each] >= self.end[each]}
         self._unreported -= done
         return dict.fromkeys(done, self.until)
-
-
-def without_records(positions: RangePositions, moved: Positions) -> SourceBatch:
-    """Return a batch that has offsets only."""
-    return SourceBatch((), moved, (), positions.finished())

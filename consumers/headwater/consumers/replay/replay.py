@@ -1,34 +1,33 @@
-"""A whole replay: fills fresh tables, compares them with the live ones, catches up, and switches over.
+"""A whole replay: fills fresh tables by the writer's pipeline until little is left, then takes one lock, reads the
+rest, and puts the fresh tables in the place of the live ones.
 
-Interrupted anywhere before the switch-over, it leaves the live store as it was, and begun again it goes on.
+Interrupted anywhere before that, it leaves the live store as it was, and begun again it goes on.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
-
-from sqlalchemy import Connection, Engine
+from typing import Final
 
 from headwater.consumers.replay import preparation
-from headwater.consumers.replay.filling import BulkReaderMaker, Filler, ends_now, ends_until
-from headwater.consumers.replay.preparation import CopiedStore, EventsWouldBeLost, LiveState, ReplaySettings
-from headwater.consumers.replay.progress import PhaseProgress, ProgressListener
-from headwater.consumers.replay.ranges import Positions, RangeSource
+from headwater.consumers.replay.filling import (
+    BulkReaderMaker,
+    Filler,
+    ReplaySettings,
+    ShowProgress,
+    ends_now,
+    ends_until,
+    with_progress,
+)
+from headwater.consumers.replay.preparation import CopiedStore, EventsWouldBeLost, LiveState
+from headwater.consumers.replay.ranges import RangeSource
 from headwater.errors import ConfigurationError, TransientError
-from headwater.lineage.bulk.positions import select_offsets
 from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.replacement.areas import Area, create_area, drop_area
-from headwater.lineage.replacement.arrivals import MissingEvents, describe_missing, missing_in
-from headwater.lineage.replacement.comparison import (
-    StoreComparison,
-    compare_stores,
-    explain_by_lag,
-    explain_by_later_events,
-)
+from headwater.lineage.replacement.arrivals import MissingEvents, describe_missing
 from headwater.lineage.replacement.copying import copy_store, count_rows, snapshot
 from headwater.lineage.replacement.state import read_state, replay_lock, write_state
 from headwater.lineage.replacement.switching import Fence, make_view_indexes, switch_over_for
@@ -40,8 +39,6 @@ _TRIES: Final = 20
 """How often a switch-over is tried, if somebody uses the tables for too long each time."""
 _TRY_AGAIN_SECONDS: Final = 1.0
 _LONGEST_WAIT: Final = 5.0
-_LAG_SECONDS: Final = 10.0
-"""How long a live store that is behind the fresh tables may take to come up to them, before both are compared."""
 _ROUNDS: Final = 5
 _FEW_EVENTS: Final = 100
 _COPIED: Final = "copied"
@@ -53,17 +50,11 @@ class ReplayResult:
 
     events: int = 0
     copied_rows: int = 0
-    comparison: StoreComparison | None = None
-    """None for a new store, which there is nothing to compare with."""
     missing: list[MissingEvents] = field(default_factory=list)
-    """Events that the live store has and the sources don't."""
+    """Events that the live store has and the sources don't, where that was accepted."""
     is_switched: bool = False
     pause: float = 0.0
     """Seconds for which writers of the live store had to wait."""
-
-
-Agreement: TypeAlias = Callable[[ReplayResult], bool]
-"""Asks somebody whether to switch over, though rows differ."""
 
 
 class Replay:
@@ -74,7 +65,7 @@ class Replay:
         options: StoreOptions,
         sources: Sequence[RangeSource],
         settings: ReplaySettings,
-        listener: ProgressListener,
+        show: ShowProgress,
         *,
         copied: CopiedStore | None = None,
         make_bulk_reader: BulkReaderMaker | None = None,
@@ -85,122 +76,62 @@ class Replay:
         self._options = options
         self._sources = list(sources)
         self._settings = settings
-        self._listener = listener
+        self._show = show
         self._copied = copied
         self._history = history
-        self._live_state = LiveState({}, is_new=False)
         self._result = ReplayResult()
 
-    def run(self, agrees: Agreement) -> ReplayResult:
-        """Replay. `agrees` is asked before a switch-over if rows differ."""
+    def run(self) -> ReplayResult:
+        result = self._result
         with preparation.live_engine(self._options, self._history) as live, replay_lock(live, self._options.target):
             switch_over_for(self._options).recover()
-            if not self._settings.verify:
+            if self._settings.switches:
                 preparation.check_former(self._options)
+            state = preparation.read_live_state(live, self._settings)
             with create_area(self._options, Area.FRESH) as fresh:
-                filler = self._prepare(live, fresh)
+                filler = self._prepare(fresh, state)
                 self._fill(fresh, filler)
-                is_wanted = self._live_state.is_new or self._compare(live, fresh, filler, agrees)
-                if is_wanted and not self._settings.verify:
+                if self._settings.switches:
                     make_view_indexes(self._options, fresh.engine)
                     self._switch(fresh, filler)
-            self._result.events = filler.events
-            if self._settings.verify:
-                drop_area(self._options, Area.FRESH)
-            elif self._result.is_switched and self._live_state.is_new:
+            result.events = filler.events
+            if result.is_switched and state.is_new:
                 drop_area(self._options, Area.FORMER)
-        return self._result
+        return result
 
-    def _prepare(self, live: Engine, fresh: Store) -> Filler:
-        settings = self._settings
-        addresses = [*([self._copied.address] if self._copied else []), *(each.address for each in self._sources)]
-        self._live_state = preparation.read_live_state(live, settings)
+    def _prepare(self, fresh: Store, live: LiveState) -> Filler:
+        settings, copied = self._settings, self._copied
+        addresses = [*([copied.address] if copied else []), *(each.address for each in self._sources)]
         preparation.check_same_sources(fresh, addresses, settings)
         options = self._options.beside(Area.FRESH.value)
-        filler = Filler(fresh, options, settings.pipeline, self._listener, self._make_bulk_reader)
+        filler = Filler(fresh, options, settings, self._show, self._make_bulk_reader)
         start = dict(filler.positions())
-        for where, at in (self._copied.offsets(settings.pipeline.group) if self._copied else {}).items():
+        for where, at in (copied.offsets(settings.group) if copied else {}).items():
             start[where] = max(start.get(where, 0), at)
-        known = self._live_state.offsets
-        preparation.check_coverage(fresh.bulk, self._sources, start, known, accept_loss=settings.accept_loss)
+        accept_loss = settings.accept_loss
+        preparation.check_coverage(fresh.bulk, self._sources, start, live.offsets, accept_loss=accept_loss)
         return filler
 
     def _fill(self, fresh: Store, filler: Filler) -> None:
-        """Read the sources up to where the live store is, and a new store's up to their ends."""
+        """Read the sources up to their ends."""
         if self._copied is not None and read_state(fresh.engine).get(_COPIED) is None:
             self._copy(fresh, self._copied)
         for source in self._sources:
-            filler.read_much(source, self._target(source, self._live_state.offsets), f"reading {source.address}")
+            filler.read_much(source, ends_until(source, self._settings.until), f"reading {source.address}")
         if self._settings.purge:
             purge(fresh.engine)
 
-    def _target(self, source: RangeSource, known: Positions) -> Positions:
-        """Return the offsets up to which a source is read: not beyond those of the live store, so that both can be
-        compared; of a new store up to the end."""
-        if self._live_state.is_new or self._settings.until is not None:
-            return ends_until(source, self._settings.until)
-        ends, _ = ends_now(source)
-        return {where: min(end, known.get(where, 0)) for where, end in ends.items()}
-
-    def _compare(self, live: Engine, fresh: Store, filler: Filler, agrees: Agreement) -> bool:
-        """Compare the live store of one moment with fresh tables that have the same offsets. Return whether to
-        switch."""
-        self._approach(live, filler)
-        group, result = self._settings.pipeline.group, self._result
-        with snapshot(live) as before:
-            known = select_offsets(before, group)
-            for source in self._sources:
-                filler.read(source, self._target(source, known), f"catching up {source.address}")
-            with snapshot(fresh.engine) as after:
-                ahead = sum(max(0, at - known.get(where, 0)) for where, at in select_offsets(after, group).items())
-                comparison = self._compare_rows(before, after)
-        comparison.live_behind = ahead
-        self._explain(fresh, filler, comparison)
-        result.comparison, result.events = comparison, filler.events
-        result.missing = missing_in(comparison.differences)
-        self._refuse_loss(result.missing)
-        return not comparison.differing or self._settings.verify or agrees(result)
-
-    def _compare_rows(self, live: Connection, fresh: Connection) -> StoreComparison:
-        progress = PhaseProgress("comparing", "rows", count_rows(live))
-
-        def report(done: int) -> None:
-            progress.done = done
-            self._listener.show(progress)
-
-        report(0)
-        found = compare_stores(live, fresh, report=report)
-        progress.is_finished = True
-        self._listener.show(progress)
-        return found
-
-    def _approach(self, live: Engine, filler: Filler) -> None:
-        """Come near to the live store before its snapshot is taken, which should be short. One that is behind gets some
-        time: an earlier run may have read more than it."""
-        deadline = time.monotonic() + _LAG_SECONDS
-        while True:
-            with live.connect() as connection:
-                known = select_offsets(connection, self._settings.pipeline.group)
-            mine = filler.positions()
-            targets = [self._target(source, known) for source in self._sources]
-            left = sum(max(0, end - mine.get(where, 0)) for each in targets for where, end in each.items())
-            if left > self._settings.pipeline.batch:
-                for source, target in zip(self._sources, targets, strict=True):
-                    filler.read(source, target, f"catching up {source.address}")
-                continue
-            is_behind = any(at > known.get(where, 0) for where, at in mine.items())
-            if not is_behind or time.monotonic() > deadline:
-                return
-            time.sleep(0.1)
-
-    def _explain(self, fresh: Store, filler: Filler, comparison: StoreComparison) -> None:
-        """Leave out the differences that come of events that one of the stores has and the other one not yet."""
-        if comparison.differing and comparison.live_behind:
-            comparison.leave(explain_by_lag(comparison.differences))
-        elif comparison.differing:
-            self._catch_up(filler)
-            with fresh.engine.connect() as connection:
-                comparison.leave(explain_by_later_events(connection, comparison.differences))
+    def _copy(self, fresh: Store, copied: CopiedStore) -> None:
+        """Copy the rows of another store."""
+        with open_store(copied.options, readonly=True) as store, snapshot(store.engine) as rows:
+            self._result.copied_rows = with_progress(
+                f"copying {copied.address}",
+                "rows",
+                count_rows(rows),
+                self._show,
+                lambda report: copy_store(rows, fresh.bulk, report),
+            )
+        write_state(fresh.engine, {_COPIED: "yes"})
 
     def _catch_up(self, filler: Filler, seconds: float | None = None) -> bool:
         """Read each source up to where it ends now. Return False if that took longer than so many seconds."""
@@ -250,32 +181,15 @@ class Replay:
         """Read the last events while no writer commits, and switch over."""
         if not self._catch_up(filler, self._settings.pause_seconds):
             raise _PauseTooLongError
-        self._result.missing = fence.missing_events()
-        self._refuse_loss(self._result.missing)
-        fresh.engine.dispose()  # a connection would hold what is renamed
-        fence.switch()
-
-    def _refuse_loss(self, missing: Sequence[MissingEvents]) -> None:
-        if missing and not self._settings.accept_loss and not self._settings.verify:
+        missing = self._result.missing = fence.missing_events()
+        if missing and not self._settings.accept_loss:
             raise EventsWouldBeLost(
                 f"the live store has events that no source has: {describe_missing(missing)}. They came by the listener "
                 "jdbc, by calls or by a deletion without --bus, or the bus has forgotten them. Nothing was changed. "
                 "With --accept-loss they are lost"
             )
-
-    def _copy(self, fresh: Store, copied: CopiedStore) -> None:
-        """Copy the rows of another store."""
-        with open_store(copied.options, readonly=True) as store, snapshot(store.engine) as rows:
-            progress = PhaseProgress(f"copying {copied.address}", "rows", count_rows(rows))
-
-            def report(done: int) -> None:
-                progress.done = done
-                self._listener.show(progress)
-
-            self._result.copied_rows = copy_store(rows, fresh.bulk, report)
-            progress.is_finished = True
-            self._listener.show(progress)
-        write_state(fresh.engine, {_COPIED: "yes"})
+        fresh.engine.dispose()  # a connection would hold what is renamed
+        fence.switch()
 
 
 class _PauseTooLongError(TransientError):

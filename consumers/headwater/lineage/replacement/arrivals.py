@@ -6,15 +6,13 @@ listener `jdbc`, calls of `LineageMeta`, deletions without `--bus`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, text
 
 from headwater.lineage.mapping.events import ARRIVALS_PER_ROW
-from headwater.lineage.replacement.comparison import RowDifference
-from headwater.lineage.rows.tables import ARRIVAL
 
 _MISSING: Final = """
 SELECT l.producer, l.family, l.block, l.bits, COALESCE(f.bits, 0)
@@ -22,6 +20,7 @@ FROM {live}.arrivals l LEFT JOIN {fresh}.arrivals f ON f.id = l.id
 WHERE f.id IS NULL OR (l.bits & ~f.bits) <> 0
 ORDER BY l.producer, l.family, l.block
 """
+_MOST_NAMED: Final = 5
 
 
 class MissingEvents(NamedTuple):
@@ -37,40 +36,23 @@ class MissingEvents(NamedTuple):
 
 def find_missing_events(connection: Connection, live: str, fresh: str) -> list[MissingEvents]:
     """Compare `arrivals` of two schemas, databases or attached files."""
-    return _by_producer(connection.execute(text(_MISSING.format(live=live, fresh=fresh))))
-
-
-def missing_in(differences: Iterable[RowDifference]) -> list[MissingEvents]:
-    """Return the events that rows of a comparison show to be missing from the fresh tables."""
-    return _by_producer(
-        (*each.live.key, each.live.bits, 0 if each.fresh is None else each.fresh.bits)
-        for each in differences
-        if each.kind == ARRIVAL and each.live is not None
-    )
-
-
-def _by_producer(blocks: Iterable[Any]) -> list[MissingEvents]:
     found: dict[tuple[bytes, str], list[int]] = {}
-    for producer, family, block, mine, other in blocks:
-        if mine & ~other:
-            found.setdefault((bytes(producer), family), []).extend(_numbers(block, mine & ~other))
+    for producer, family, block, mine, other in connection.execute(text(_MISSING.format(live=live, fresh=fresh))):
+        numbers = [block * ARRIVALS_PER_ROW + 1 + bit for bit in range(ARRIVALS_PER_ROW) if (mine & ~other) >> bit & 1]
+        if numbers:
+            found.setdefault((bytes(producer), family), []).extend(numbers)
     return [
         MissingEvents(UUID(bytes=producer), family, len(numbers), min(numbers), max(numbers))
         for (producer, family), numbers in found.items()
     ]
 
 
-def describe_missing(missing: Iterable[MissingEvents], most: int = 5) -> str:
+def describe_missing(missing: Sequence[MissingEvents]) -> str:
     """Return whose events are missing, in words."""
-    each = sorted(missing, key=lambda one: -one.events)
+    most = sorted(missing, key=lambda each: -each.events)[:_MOST_NAMED]
     words = [
-        f"{one.events} of producer {one.producer} ({one.family.lower()} events {one.first} to {one.last})"
-        for one in each[:most]
+        f"{each.events} of producer {each.producer} ({each.family.lower()} events {each.first} to {each.last})"
+        for each in most
     ]
-    more = f" and of {len(each) - most} more producers" if len(each) > most else ""
-    return ", ".join(words) + more
-
-
-def _numbers(block: int, bits: int) -> list[int]:
-    first = block * ARRIVALS_PER_ROW + 1
-    return [first + bit for bit in range(ARRIVALS_PER_ROW) if bits >> bit & 1]
+    more = len(missing) - len(most)
+    return ", ".join(words) + (f" and of {more} more producers" if more else "")

@@ -1,48 +1,44 @@
-"""Compares two stores row by row: by table their rows and digests, and which rows differ."""
+"""Compares two stores row by row: by table their rows and digests, and which rows differ.
+
+A store that is written has read other events than a copy of it. So a difference is only told if it can't come from
+events that one of the two hasn't read yet: merging a row with what more events say of it gives the row of the store
+that has them.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, inspect, select
 
+from headwater.lineage.bulk.positions import select_groups, select_offsets
 from headwater.lineage.rows import KINDS, Row, RowDigest, RowKind, combine_rows
 from headwater.lineage.rows.columns import RowTuple, key_picker, row_of
 from headwater.lineage.sql.tables import column_names, table_of
 
-MOST_DIFFERENCES: Final = 100_000
-"""So many differing rows are kept, to be looked at again when the fresh tables have later events."""
+MOST_DIFFERENCES: Final = 20
+"""So many differing rows are kept, to be shown."""
 _PAGE: Final = 2_000
-
-
-class Side(str, Enum):
-    """How a row differs."""
-
-    LIVE = "only live"
-    FRESH = "only fresh"
-    BOTH = "different"
 
 
 class RowDifference(NamedTuple):
     """A row that isn't the same in both stores."""
 
     kind: RowKind
-    key: tuple[Any, ...]
-    """The values of the primary key."""
-    live: Row | None
-    fresh: Row | None
+    one: Row | None
+    """The row in the first store."""
+    other: Row | None
     columns: tuple[str, ...] = ()
     """The columns that differ, for a row that both have."""
 
     @property
-    def side(self) -> Side:
-        if self.live is None:
-            return Side.FRESH
-        return Side.LIVE if self.fresh is None else Side.BOTH
+    def side(self) -> str:
+        """Where the row is, in words."""
+        if self.one is None:
+            return "only in the other"
+        return "only here" if self.other is None else "different"
 
 
 @dataclass
@@ -50,15 +46,9 @@ class TableComparison:
     """One table of both stores."""
 
     table: str
-    live_rows: int = 0
-    fresh_rows: int = 0
-    live_digest: str = ""
-    fresh_digest: str = ""
-    differing: int = 0
-
-    @property
-    def is_equal(self) -> bool:
-        return not self.differing
+    rows: tuple[int, int]
+    digests: tuple[str, str]
+    differing: int
 
 
 @dataclass
@@ -67,50 +57,42 @@ class StoreComparison:
 
     tables: list[TableComparison] = field(default_factory=list)
     differences: list[RowDifference] = field(default_factory=list)
-    """At most MOST_DIFFERENCES."""
+    """At most so many as were asked for."""
+    explained: int = 0
+    """Rows that differ because one store has read events that the other one hasn't."""
+    unread: tuple[int, int] = (0, 0)
+    """So many offsets each store hasn't read that the other one has."""
     skipped: tuple[str, ...] = ()
-    """Tables that the live store has with other columns, because it is of an older version."""
-    live_behind: int = 0
-    """So many events the fresh tables had and the live ones not yet."""
+    """Tables that one of them has with other columns, because it is of another version."""
 
     @property
     def differing(self) -> int:
         return sum(each.differing for each in self.tables)
 
-    def leave(self, differences: list[RowDifference]) -> None:
-        """Keep only these of the differences; the others are explained."""
-        left = Counter(each.kind.name for each in differences)
-        known = Counter(each.kind.name for each in self.differences)
-        for table in self.tables:
-            table.differing -= known[table.table] - left[table.table]
-        self.differences = differences
-
-    @property
-    def rows(self) -> int:
-        return sum(each.live_rows for each in self.tables)
-
 
 def compare_stores(
-    live: Connection,
-    fresh: Connection,
-    most: int = MOST_DIFFERENCES,
-    report: Callable[[int], None] = lambda _: None,
+    one: Connection, other: Connection, most: int = MOST_DIFFERENCES, report: Callable[[int], None] = lambda _: None
 ) -> StoreComparison:
     """Compare all rows that events wrote. Each connection has to read in one snapshot, so that writers can go on.
-    `report` is called with the number of the live store's rows so far, after each table."""
-    result = StoreComparison()
-    skipped = list[str]()
+    `report` is called with the number of the first store's rows so far, after each table."""
+    unread = _unread(one, other)
+    result, skipped, count = StoreComparison(unread=unread), list[str](), 0
     for kind in KINDS:
-        if has_other_columns(live, kind):
+        if has_other_columns(one, kind) or has_other_columns(other, kind):
             skipped.append(kind.name)
             continue
-        table = TableComparison(kind.name)
-        for difference in _differences(live, fresh, kind, table):
-            table.differing += 1
+        walk, differing = _Walk(kind, one, other), 0
+        for difference in walk.differences():
+            if _is_explained(difference, unread):
+                result.explained += 1
+                continue
+            differing += 1
             if len(result.differences) < most:
                 result.differences.append(difference)
+        table = walk.compared(differing)
         result.tables.append(table)
-        report(result.rows)
+        count += table.rows[0]
+        report(count)
     result.skipped = tuple(skipped)
     return result
 
@@ -124,73 +106,65 @@ def has_other_columns(connection: Connection, kind: RowKind) -> bool:
     return there != set(column_names(kind))
 
 
-def explain_by_later_events(fresh: Connection, differences: Sequence[RowDifference]) -> list[RowDifference]:
-    """Return the differences that later events don't explain. `fresh` has them by now.
-
-    A live store that is written by several processes has rows of events before it has their offsets. Such a row is
-    what the fresh tables had, or more of it, and they have it all once they have the same events.
-    """
-    later = {
-        row.id: row
-        for kind in KINDS
-        if (ids := [each.live.id for each in differences if each.kind == kind and each.live is not None])
-        for row in rows_by_id(fresh, kind, ids)
-    }
-    return [each for each in differences if not _is_explained(each, later)]
+def _unread(one: Connection, other: Connection) -> tuple[int, int]:
+    """Return how many offsets each store lacks of the other one's, by the groups that both know."""
+    mine, theirs = 0, 0
+    for group in select_groups(one) & select_groups(other):
+        offsets = select_offsets(one, group), select_offsets(other, group)
+        for where in offsets[0].keys() | offsets[1].keys():
+            ahead = offsets[0].get(where, 0) - offsets[1].get(where, 0)
+            mine, theirs = mine + max(0, -ahead), theirs + max(0, ahead)
+    return mine, theirs
 
 
-def explain_by_lag(differences: Sequence[RowDifference]) -> list[RowDifference]:
-    """Return the differences that the live store's lag doesn't explain: where it has something that the fresh tables,
-    which have later events, don't have."""
-    return [
-        each
-        for each in differences
-        if each.live is not None and (each.fresh is None or combine_rows(each.live, each.fresh) != each.fresh)
-    ]
+def _is_explained(difference: RowDifference, unread: tuple[int, int]) -> bool:
+    one, other = difference.one, difference.other
+    if one is None or other is None:
+        return bool(unread[0] if one is None else unread[1])
+    both = combine_rows(one, other)
+    return (bool(unread[1]) and both == one) or (bool(unread[0]) and both == other)
 
 
-def rows_by_id(connection: Connection, kind: RowKind, ids: Sequence[bytes]) -> Iterator[Row]:
-    for at in range(0, len(ids), _PAGE):
-        query = select(table_of(kind)).where(table_of(kind).c.id.in_(ids[at : at + _PAGE]))
-        for values in connection.execute(query):
-            yield row_of(kind, [_plain(value) for value in values])
+class _Walk:
+    """A walk through one table of both stores, in the order of its primary key."""
 
+    def __init__(self, kind: RowKind, one: Connection, other: Connection) -> None:
+        self._kind = kind
+        self._one, self._other = _ordered(one, kind), _ordered(other, kind)
+        self._digests = RowDigest(), RowDigest()
 
-def _is_explained(difference: RowDifference, later: dict[bytes, Row]) -> bool:
-    live, fresh = difference.live, difference.fresh
-    if live is None or live.id not in later:
-        return False
-    now = later[live.id]
-    was_less = fresh is None or combine_rows(fresh, live) == live
-    return was_less and combine_rows(live, now) == now
+    def differences(self) -> Iterator[RowDifference]:
+        kind, pick = self._kind, key_picker(self._kind)
+        one, other = next(self._one, None), next(self._other, None)
+        while one is not None or other is not None:
+            if one == other and one is not None:
+                self._count(RowDigest.number_of(row_of(kind, one)), 0, 1)
+                one, other = next(self._one, None), next(self._other, None)
+                continue
+            keys = [None if each is None else pick(each) for each in (one, other)]
+            least = min(each for each in keys if each is not None)
+            mine = one if keys[0] == least else None
+            theirs = other if keys[1] == least else None
+            yield RowDifference(kind, self._row(mine, 0), self._row(theirs, 1), _changed(kind, mine, theirs))
+            one = one if mine is None else next(self._one, None)
+            other = other if theirs is None else next(self._other, None)
 
+    def compared(self, differing: int) -> TableComparison:
+        """Return what was counted on the way."""
+        one, other = (each.text for each in self._digests)
+        rows = int(one.partition("-")[2]), int(other.partition("-")[2])
+        return TableComparison(self._kind.name, rows, (one, other), differing)
 
-def _differences(live: Connection, fresh: Connection, kind: RowKind, table: TableComparison) -> Iterator[RowDifference]:
-    """Walk through both tables in the order of their primary keys."""
-    pick, digests = key_picker(kind), (RowDigest(), RowDigest())
-    mine, other = _ordered(live, kind), _ordered(fresh, kind)
-    one, two = next(mine, None), next(other, None)
-    while one is not None or two is not None:
-        if one == two:
-            number = RowDigest.number_of(row_of(kind, one or ()))
-            digests[0].add_number(number)
-            digests[1].add_number(number)
-            one, two = next(mine, None), next(other, None)
-            continue
-        key_one, key_two = None if one is None else pick(one), None if two is None else pick(two)
-        key = min(each for each in (key_one, key_two) if each is not None)
-        left = row_of(kind, one) if one is not None and key_one == key else None
-        right = row_of(kind, two) if two is not None and key_two == key else None
-        columns = _changed(kind, one or (), two or ()) if left is not None and right is not None else ()
-        if left is not None:
-            digests[0].add(left)
-            one = next(mine, None)
-        if right is not None:
-            digests[1].add(right)
-            two = next(other, None)
-        yield RowDifference(kind, key if isinstance(key, tuple) else (key,), left, right, columns)
-    table.live_digest, table.fresh_digest = (each.text for each in digests)
-    table.live_rows, table.fresh_rows = (int(each.text.partition("-")[2]) for each in digests)
+    def _row(self, values: RowTuple | None, side: int) -> Row | None:
+        if values is None:
+            return None
+        row = row_of(self._kind, values)
+        self._count(RowDigest.number_of(row), side)
+        return row
+
+    def _count(self, number: int, *sides: int) -> None:
+        for side in sides:
+            self._digests[side].add_number(number)
 
 
 def _ordered(connection: Connection, kind: RowKind) -> Iterator[RowTuple]:
@@ -204,5 +178,7 @@ def _plain(value: Any) -> Any:
     return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
 
 
-def _changed(kind: RowKind, one: RowTuple, other: RowTuple) -> tuple[str, ...]:
+def _changed(kind: RowKind, one: RowTuple | None, other: RowTuple | None) -> tuple[str, ...]:
+    if one is None or other is None:
+        return ()
     return tuple(name for name, a, b in zip(column_names(kind), one, other, strict=True) if a != b)

@@ -17,8 +17,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from headwater.lineage.replacement.areas import AreaNames
 from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events
-from headwater.lineage.replacement.state import drop_state
-from headwater.lineage.replacement.switching import LOCK_SECONDS
+from headwater.lineage.replacement.state import LOCK_SECONDS, drop_state
 from headwater.lineage.replacement.writer_state import take_over
 from headwater.lineage.sql.errors import StoreBusyError, translate_errors
 from headwater.lineage.store import StoreOptions
@@ -79,8 +78,7 @@ class MariaDBFence:
         with self._engine.connect() as connection:
             take_over(connection, self._live, self._fresh)
             connection.commit()
-            connection.execute(text(f"USE {self._fresh}"))
-            drop_state(connection)
+            drop_state(connection, self._fresh)
             connection.execute(text(f"CREATE DATABASE IF NOT EXISTS {self._former}"))
             live, fresh = (_base_tables(connection, name) for name in (self._live, self._fresh))
             moves = [f"{self._live}.{name} TO {self._former}.{name}" for name in live]
@@ -88,7 +86,6 @@ class MariaDBFence:
             connection.execute(text(f"SET SESSION lock_wait_timeout = {_QUEUE_SECONDS}"))
             self._rename(connection, f"RENAME TABLE {', '.join(moves)}")
             connection.execute(text(f"DROP DATABASE {self._fresh}"))
-            connection.invalidate()  # it is in a database that is gone
 
     def _rename(self, connection: Connection, statement: str) -> None:
         raised = list[BaseException]()

@@ -16,8 +16,7 @@ from sqlalchemy import Connection, select, text, update
 from headwater.lineage.replacement.areas import AreaNames
 from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events
 from headwater.lineage.replacement.privileges import copy_privileges, find_followers
-from headwater.lineage.replacement.state import drop_state
-from headwater.lineage.replacement.switching import LOCK_SECONDS
+from headwater.lineage.replacement.state import LOCK_SECONDS, drop_state
 from headwater.lineage.replacement.writer_state import take_over
 from headwater.lineage.rows import KINDS
 from headwater.lineage.sql.alignment_tables import ALIGNMENT_TABLES
@@ -49,7 +48,7 @@ class PostgresSwitchOver:
 
     def followers(self) -> Sequence[str]:
         with self._connection() as connection:
-            return find_followers(connection, self._names.live, self._target.database)
+            return find_followers(connection, self._names.live)
 
     @contextmanager
     def fence(self, seconds: float) -> Generator[PostgresFence]:
@@ -86,9 +85,9 @@ class PostgresFence:
         is_shown = run.execute(select(PIP5_DATABASES.c.definition).where(has_views)).scalar() is not None
         take_over(run, self._live, self._fresh)
         copy_privileges(run, self._live, self._fresh)
+        drop_state(run, self._fresh)
         run.execute(text(f"ALTER SCHEMA {self._live} RENAME TO {self._former}"))
         run.execute(text(f"ALTER SCHEMA {self._fresh} RENAME TO {self._live}"))
-        drop_state(run)
         if is_shown:
             self._move_views()
         run.commit()

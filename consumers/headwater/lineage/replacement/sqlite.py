@@ -6,14 +6,15 @@ the fresh file does; readers see the old content until it ends, writers wait.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, inspect, text
 
 from headwater.lineage.bulk.marks import read_replacements
-from headwater.lineage.replacement.areas import Area, area_name, create_area, drop_area, has_area
+from headwater.lineage.replacement.areas import Area, area_name, drop_area, has_area
 from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events
 from headwater.lineage.replacement.writer_state import take_over
 from headwater.lineage.sql import METADATA
@@ -82,24 +83,16 @@ class SQLiteFence:
 
     def _save_former(self) -> None:
         """Copy the live tables into a file of their own, before anything of them changes."""
-        with create_area(self._options, Area.FORMER) as former:
-            _copy_from(former.engine, str(self._options.target.url.database))
+        former = area_name(self._options.beside(Area.FORMER.value).target)
+        live = str(self._options.target.url.database)
+        with closing(sqlite3.connect(live)) as source, closing(sqlite3.connect(former)) as copy:
+            source.backup(copy)
 
 
 def _replacements(options: StoreOptions) -> int:
     with open_engine(options.target) as engine, engine.connect() as connection:
         is_store = inspect(connection).has_table(MARKS.name)
         return read_replacements(connection) if is_store else 0
-
-
-def _copy_from(engine: Engine, path: str) -> None:
-    with engine.connect() as connection:
-        writing = connection.execution_options(**{WRITES: True})
-        writing.exec_driver_sql("SELECT count(*) FROM main.writer_marks")  # a lock of this file only
-        writing.exec_driver_sql("ATTACH DATABASE ? AS live", (path,))
-        for name in METADATA.tables:
-            _replace_rows(writing, name, "live", "main")
-        writing.commit()
 
 
 def _replace_rows(connection: Connection, table: str, source: str, target: str) -> None:

@@ -25,6 +25,8 @@ STATE: Final = Table(
     mysql_charset="utf8mb4",
 )
 """Beside fresh tables only: which events go there. A replay that goes on has to be about the same ones."""
+LOCK_SECONDS: Final = 2
+"""How long a switch-over waits for those who use the tables, while others queue behind it."""
 _BUSY: Final = "another replay into this store is running: wait for it, or stop it"
 
 
@@ -45,9 +47,9 @@ def write_state(engine: Engine, values: Mapping[str, str]) -> None:
             connection.execute(insert(STATE).values(name=name, value=value))
 
 
-def drop_state(connection: Connection) -> None:
-    """Drop the table, in the caller's transaction where the database has such."""
-    STATE.drop(connection, checkfirst=True)
+def drop_state(connection: Connection, schema: str) -> None:
+    """Drop the table of a schema or database, in the caller's transaction where the database has such."""
+    connection.execute(text(f"DROP TABLE IF EXISTS {schema}.{STATE.name}"))
 
 
 @contextmanager

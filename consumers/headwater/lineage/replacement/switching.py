@@ -9,15 +9,15 @@ from typing import Final, Protocol
 from sqlalchemy import Engine
 
 from headwater.lineage.replacement.arrivals import MissingEvents
+from headwater.lineage.replacement.mariadb import MariaDBSwitchOver
+from headwater.lineage.replacement.postgresql import PostgresSwitchOver
+from headwater.lineage.replacement.sqlite import SQLiteSwitchOver
 from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.sql.pip5_dialects import pip5_dialect_of
 from headwater.lineage.store import StoreOptions
 from headwater.lineage.store.engines import open_engine
 from headwater.lineage.store.urls import DatabaseKind
 from headwater.lineage.store.views import has_views
-
-LOCK_SECONDS: Final = 2
-"""How long a switch-over waits for those who use the tables, while others queue behind it."""
 
 
 class Fence(Protocol):
@@ -50,18 +50,16 @@ class SwitchOver(Protocol):
         ...
 
 
+_WAYS: Final[dict[DatabaseKind, Callable[[StoreOptions], SwitchOver]]] = {
+    DatabaseKind.POSTGRESQL: PostgresSwitchOver,
+    DatabaseKind.MYSQL: MariaDBSwitchOver,
+    DatabaseKind.SQLITE: SQLiteSwitchOver,
+}
+
+
 def switch_over_for(options: StoreOptions) -> SwitchOver:
     """Return the switch-over of a store's database."""
-    from headwater.lineage.replacement.mariadb import MariaDBSwitchOver  # noqa: PLC0415 - they import this module
-    from headwater.lineage.replacement.postgresql import PostgresSwitchOver  # noqa: PLC0415
-    from headwater.lineage.replacement.sqlite import SQLiteSwitchOver  # noqa: PLC0415
-
-    ways: dict[DatabaseKind, Callable[[StoreOptions], SwitchOver]] = {
-        DatabaseKind.POSTGRESQL: PostgresSwitchOver,
-        DatabaseKind.MYSQL: MariaDBSwitchOver,
-        DatabaseKind.SQLITE: SQLiteSwitchOver,
-    }
-    return ways[options.target.kind](options)
+    return _WAYS[options.target.kind](options)
 
 
 def make_view_indexes(options: StoreOptions, fresh: Engine) -> None:
