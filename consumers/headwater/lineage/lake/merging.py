@@ -107,7 +107,7 @@ class LakeTable:
 
 def spark_type(column: Column[Any]) -> str:
     """Return a column's type in Spark's SQL."""
-    return next(_TYPES[each] for each in type(column.type).__mro__ if each in _TYPES)
+    return next(_TYPES[base] for base in type(column.type).__mro__ if base in _TYPES)
 
 
 @cache
@@ -118,7 +118,7 @@ def lake_tables() -> dict[str, LakeTable]:
         _own_table(INGESTS, keep_greatest("stored_until", "stored_at"), "stored_until"),
         _own_table(DEAD_LETTERS, keep_existing, None),
     ]
-    return {each.name: each for each in (*map(_table_of_kind, KINDS), *own)}
+    return {table.name: table for table in (*map(_table_of_kind, KINDS), *own)}
 
 
 def _table_of_kind(kind: RowKind) -> LakeTable:

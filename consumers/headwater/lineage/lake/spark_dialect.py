@@ -71,7 +71,9 @@ class _SparkCompiler(SQLCompiler):
     def limit_clause(self, select: Any, **options: Any) -> str:
         """Cast the numbers, which are literals of BIGINT: LIMIT takes INT alone."""
         given = (("LIMIT", select._limit_clause), ("OFFSET", select._offset_clause))  # noqa: SLF001 - as dialects do
-        words = (f"\n {word} CAST({self.process(each, **options)} AS INT)" for word, each in given if each is not None)
+        words = (
+            f"\n {word} CAST({self.process(bound, **options)} AS INT)" for word, bound in given if bound is not None
+        )
         return "".join(words)
 
 

@@ -37,7 +37,7 @@ def check_version(address: LakeAddress, session: SqlSession) -> None:
     try:
         rows = session.sql(f"SHOW TBLPROPERTIES {name}").collect()
     except Exception as e:
-        if not any(each in str(e) for each in _MISSING):
+        if not any(text in str(e) for text in _MISSING):
             raise
         raise StoreSchemaError(
             f"there is no lake store in {address.words} yet: `headwater pipeline run --store {address.words}` makes one"
@@ -76,5 +76,5 @@ class _Tables:
 
 def empty_relation(name: str) -> str:
     """Return a relation without rows that has a table's columns."""
-    nothing = ", ".join(f"CAST(NULL AS {spark_type(each)}) AS `{each.name}`" for each in METADATA.tables[name].c)
+    nothing = ", ".join(f"CAST(NULL AS {spark_type(column)}) AS `{column.name}`" for column in METADATA.tables[name].c)
     return f"(SELECT {nothing} WHERE FALSE)"

@@ -44,7 +44,7 @@ class JdbcConfig(Config):
     @model_validator(mode="after")
     def _one_password(self) -> Self:
         given = (self.password, self.password_file, self.password_callable)
-        if sum(each is not None for each in given) > 1:
+        if sum(option is not None for option in given) > 1:
             raise ValueError("write one of password-file, password-callable and password")
         return self
 

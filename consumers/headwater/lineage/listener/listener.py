@@ -66,7 +66,7 @@ class JdbcListener:
     def handle(self, batch: RecordBatch) -> SpoolPosition | None:
         self._received_end = batch.end
         self._waiting.extend(batch)
-        self._bytes += sum(len(each.data) for each in batch)
+        self._bytes += sum(len(event.data) for event in batch)
         deadline = time.monotonic() + _FULL_WAIT_SECONDS
         self._advance(0)
         while self._is_full:
@@ -106,7 +106,7 @@ class JdbcListener:
         if self._writing is None and self._waiting:
             some = self._waiting[: self._config.batch_events]
             del self._waiting[: len(some)]
-            self._bytes = sum(len(each.data) for each in self._waiting)
+            self._bytes = sum(len(event.data) for event in self._waiting)
             self._end = some[-1].position
             self._writing = self._executor.submit(self._writer.write, some)
 

@@ -75,7 +75,7 @@ def check_age(before: int) -> None:
 
 
 def _remove_portion(connection: Connection, query: Any, remove: Remover) -> tuple[list[bytes], Counter[str]]:
-    found = [bytes(each) for each in connection.scalars(query)]
+    found = [bytes(key) for key in connection.scalars(query)]
     gone = Counter[str]()
     for start in range(0, len(found), 500):
         gone.update(dict(remove(connection, found[start : start + 500])))
@@ -136,7 +136,7 @@ def _remove_producers(connection: Connection, producers: Sequence[bytes]) -> Ite
         connection, select(arrival.producer, arrival.bits), arrival.producer, producers
     ):
         arrived[bytes(producer)] = arrived.get(bytes(producer), 0) + int(bits).bit_count()
-    whole = [each for each, number in emitted.items() if arrived.get(each) == number]
+    whole = [key for key, number in emitted.items() if arrived.get(key) == number]
     for kind in (t.EVENT_PART, t.ARRIVAL, t.PRODUCER):
         yield kind.name, _delete(connection, kind, table_of(kind).c.producer.in_(whole))
 

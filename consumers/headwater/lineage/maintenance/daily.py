@@ -67,8 +67,8 @@ class StoreMaintenance:
         except HeadwaterError as e:
             self._say(e)
             return
-        for each in made:
-            _LOG.info("made the partition %s, and moved %d rows into it", each.partition, each.moved)
+        for partition in made:
+            _LOG.info("made the partition %s, and moved %d rows into it", partition.partition, partition.moved)
         if forgotten:
             _LOG.info("forgot %d instants of writers that are long dead", forgotten)
 

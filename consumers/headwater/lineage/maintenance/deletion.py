@@ -113,7 +113,7 @@ class NothingToUnifyError(TerminalError):
 def unify(others: Sequence[DatasetId], into: DatasetId, *, reason: str = "", by: str | None = None) -> DatasetsUnified:
     """Draft the event that makes several datasets one. `into` is the identity that remains; rows keep their dataset,
     and queries follow the link."""
-    several = tuple(dict.fromkeys(each for each in others if each != into))
+    several = tuple(dict.fromkeys(other for other in others if other != into))
     if not several:
         raise NothingToUnifyError(f"{into} is the only dataset that was named: name those that are the same as it")
     return DatasetsUnified(dataset=into, others=several, reason=reason, by=by)

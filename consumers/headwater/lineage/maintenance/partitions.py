@@ -93,7 +93,9 @@ def drop_empty_partitions(engine: Engine, before: datetime) -> list[str]:
             with engine.connect() as connection:
                 there = sorted(_there(connection, table) - {default_partition(table)})
             dropped += [
-                each for each in there if each < first.partition_of(table) and _drop_if_empty(engine, table, each)
+                partition
+                for partition in there
+                if partition < first.partition_of(table) and _drop_if_empty(engine, table, partition)
             ]
     return dropped
 

@@ -115,7 +115,7 @@ def last_batches(connection: Connection) -> dict[bytes, int]:
     commit = table_of(t.COMMIT).c
     chosen = select(commit.incarnation, func.max(commit.barrier).label("barrier"))
     found = connection.execute(chosen.where(commit.batch_id.is_not(None)).group_by(commit.incarnation))
-    return {bytes(each.incarnation): each.barrier for each in found}
+    return {bytes(row.incarnation): row.barrier for row in found}
 
 
 def find_erasable(
@@ -127,8 +127,8 @@ def find_erasable(
         return ErasableCommits([], None)
     parameters = {"barrier": after.barrier, "id": after.id, "deleted": deleted, "at_most": at_most}
     found = connection.execute(_hidden(), parameters).all()
-    keys = [CommitKey(each.barrier, bytes(each.id)) for each in found]
-    can_go = [key for key, each in zip(keys, found, strict=True) if newest.get(bytes(each.incarnation)) != each.barrier]
+    keys = [CommitKey(row.barrier, bytes(row.id)) for row in found]
+    can_go = [key for key, row in zip(keys, found, strict=True) if newest.get(bytes(row.incarnation)) != row.barrier]
     return ErasableCommits(can_go, keys[-1] if len(found) == at_most else None)
 
 
@@ -154,7 +154,7 @@ def erase_commits(connection: Connection, commits: Sequence[CommitKey]) -> Purge
     for portion in _portions(commits):
         edge, write, read, commit = (table_of(kind) for kind in (t.COMMIT_EDGE, t.WRITE, t.READ, t.COMMIT))
         write_ids = select(write.c.id).where(_is_of(portion, write.c, write.c.commit_id))
-        is_edge = has_owner(edge.c.barrier.in_([each.barrier for each in portion]), edge.c.write_id.in_(write_ids))
+        is_edge = has_owner(edge.c.barrier.in_([key.barrier for key in portion]), edge.c.write_id.in_(write_ids))
         total += PurgeResult(
             edges=_delete_rows(connection, edge, is_edge),
             reads=_delete_rows(connection, read, _is_of(portion, read.c, read.c.commit_id)),
@@ -166,7 +166,7 @@ def erase_commits(connection: Connection, commits: Sequence[CommitKey]) -> Purge
 
 def _is_of(commits: Sequence[CommitKey], row: Any, commit_id: Any) -> ColumnElement[bool]:
     """Return a condition: a row belongs to one of these commits."""
-    barriers, ids = ([each[side] for each in commits] for side in (0, 1))
+    barriers, ids = ([commit[side] for commit in commits] for side in (0, 1))
     return has_owner(row.barrier.in_(barriers), commit_id.in_(ids))
 
 

@@ -53,5 +53,5 @@ class DatabaseLineageMeta(EventBasedLineageMeta):
             self._engine.connect() as connection,
             _streaming(connection).execute(selected) as result,
         ):
-            for each in result.mappings():
-                yield {**each, "create_time": moment_of(each["create_time"])}
+            for row in result.mappings():
+                yield {**row, "create_time": moment_of(row["create_time"])}

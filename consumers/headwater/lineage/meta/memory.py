@@ -37,12 +37,12 @@ class MemoryLineageMeta(EventBasedLineageMeta):
     def _tables(self, side: str, predicate: Predicate | None) -> Iterator[TableLineage]:
         with self._lock:
             entities = list(self._table_entities(side))
-        return (each for each in entities if predicate is None or predicate.holds(each))
+        return (entity for entity in entities if predicate is None or predicate.holds(entity))
 
     def _data(self, side: str, predicate: Predicate | None) -> Iterator[DataLineage]:
         with self._lock:
             entities = list(self._data_entities(side))
-        return (each for each in entities if predicate is None or predicate.holds(each))
+        return (entity for entity in entities if predicate is None or predicate.holds(entity))
 
     def _table_entities(self, side: str) -> Iterator[TableLineage]:
         firsts: dict[tuple[Any, ...], int] = {}

@@ -23,7 +23,9 @@ def format_type(type_json: str) -> str:
 def _words(kind: str, detail: dict[str, Any]) -> Iterator[str]:
     if kind in {"CreateTable", "CreateView"}:
         definition = detail.get("table") or detail.get("view") or {}
-        columns = ", ".join(f"{each['name']} {format_type(each['type'])}" for each in definition.get("columns", []))
+        columns = ", ".join(
+            f"{column['name']} {format_type(column['type'])}" for column in definition.get("columns", [])
+        )
         yield f"{'replaced' if detail.get('replaced') else 'made'} with ({columns})"
     elif kind == "AlterTable":
         for change in detail.get("changes", []):
@@ -81,6 +83,6 @@ def _type(type_json: Any) -> str:
     if kind == "map":
         return f"map<{_type(type_json['keyType'])}, {_type(type_json['valueType'])}>"
     if kind == "struct":
-        fields = ", ".join(f"{each['name']}: {_type(each['type'])}" for each in type_json["fields"])
+        fields = ", ".join(f"{field['name']}: {_type(field['type'])}" for field in type_json["fields"])
         return f"struct<{fields}>"
     return str(kind if isinstance(kind, str) else type_json)

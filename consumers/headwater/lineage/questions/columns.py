@@ -234,16 +234,16 @@ class _Columns:
     def _of_writes(self, members: Mapping[bytes, bytes]) -> Iterator[_Pair]:
         portions = edges_between(self._connection, members, self.limits, upward=self._upward, as_of=self._as_of)
         edges = list(chain.from_iterable(portions))
-        self._shapes.load(bytes(each.fingerprint) for each in edges if each.fingerprint is not None)
-        for each in edges:
-            if each.target is not None and each.source is not None:
-                fingerprint = None if each.fingerprint is None else bytes(each.fingerprint)
-                job = format_job_key((each.job_namespace, each.job))
-                yield from self._linked(bytes(each.target), bytes(each.source), fingerprint, job)
+        self._shapes.load(bytes(edge.fingerprint) for edge in edges if edge.fingerprint is not None)
+        for edge in edges:
+            if edge.target is not None and edge.source is not None:
+                fingerprint = None if edge.fingerprint is None else bytes(edge.fingerprint)
+                job = format_job_key((edge.job_namespace, edge.job))
+                yield from self._linked(bytes(edge.target), bytes(edge.source), fingerprint, job)
 
     def _of_steps(self, members: Mapping[bytes, bytes]) -> Iterator[_Pair]:
-        steps = [each for each in self.steps or () if each.write.dataset in members and each.read.dataset is not None]
-        self._shapes.load(each.write.fingerprint for each in steps if each.write.fingerprint is not None)
+        steps = [step for step in self.steps or () if step.write.dataset in members and step.read.dataset is not None]
+        self._shapes.load(step.write.fingerprint for step in steps if step.write.fingerprint is not None)
         for step in steps:
             write, read = step.write, step.read
             assert write.dataset is not None  # noqa: S101 - they were chosen for it

@@ -50,7 +50,7 @@ def complete_until(connection: Connection, now: datetime | None = None) -> datet
         at,
         *([] if stored is None else [stored]),
         *_alive(connection, at),
-        *(each.since for each in find_pending_gaps(connection, at)),
+        *(gap.since for gap in find_pending_gaps(connection, at)),
     ]
     return time_of(min(bounds))
 
@@ -74,8 +74,8 @@ def gaps(
         job=None if job is None else (job.namespace or DEFAULT_JOB_NAMESPACE, job.name),
         datasets=None if datasets is None else tuple(datasets),
     )
-    with closing(_all(connection, filters)) as each:
-        found = list(islice(each, at_most + 1))
+    with closing(_all(connection, filters)) as gaps:
+        found = list(islice(gaps, at_most + 1))
     cut = (AnswerLimit(LimitReason.CUT, f"the first {at_most} gaps"),) if len(found) > at_most else ()
     return Answer(tuple(found[:at_most]), complete_until(connection, now), cut)
 

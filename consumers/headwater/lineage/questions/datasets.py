@@ -48,26 +48,26 @@ _NamedDataset: TypeAlias = tuple[Any, ...]
 def load_datasets(connection: Connection, keys: Collection[bytes]) -> dict[bytes, Dataset]:
     """Load the datasets of an answer by key. One that no event described is known by its hash alone."""
     found: dict[bytes, list[Any]] = {}
-    for each in _named_places().by_key(connection, keys):
-        found.setdefault(bytes(each[0]), []).append(tuple(each))
+    for place in _named_places().by_key(connection, keys):
+        found.setdefault(bytes(place[0]), []).append(tuple(place))
     return with_short_names({key: _dataset(key, found.get(key, ())) for key in keys})
 
 
 def with_short_names(datasets: Mapping[bytes, Dataset]) -> dict[bytes, Dataset]:
     """Return the datasets, and those that no catalog has a name for with the shortest end of their path that no other
     of them has, of two parts or more."""
-    paths = {key: each.name.strip("/").split("/") for key, each in datasets.items() if not each.known_as}
+    paths = {key: dataset.name.strip("/").split("/") for key, dataset in datasets.items() if not dataset.known_as}
     ends = Counter("/".join(parts[-length:]) for parts in paths.values() for length in range(_SHORTEST, len(parts) + 1))
     return {
-        key: replace(each, short_name=_end(paths[key], ends)) if key in paths else each
-        for key, each in datasets.items()
+        key: replace(dataset, short_name=_end(paths[key], ends)) if key in paths else dataset
+        for key, dataset in datasets.items()
     }
 
 
 def _end(parts: Sequence[str], ends: Mapping[str, int]) -> str:
     """Return nothing for a path that has no end which it has alone: then it is called by its place."""
     possible = ("/".join(parts[-length:]) for length in range(_SHORTEST, len(parts) + 1))
-    return next((each for each in possible if ends[each] == 1), "")
+    return next((possible_end for possible_end in possible if ends[possible_end] == 1), "")
 
 
 @cache
@@ -82,10 +82,10 @@ def _dataset(key: bytes, rows: Sequence[_NamedDataset]) -> Dataset:
     """Names in catalogs: those that hold before those that held once, the newest first."""
     if not rows:
         return Dataset(key)
-    named = [each for each in rows if each[6] is not None]
+    named = [place for place in rows if place[6] is not None]
     if len(named) > 1:
         named.sort(key=_staleness)
-    names = dict.fromkeys(".".join(filter(None, each[3:6])) for each in named)
+    names = dict.fromkeys(".".join(filter(None, place[3:6])) for place in named)
     return Dataset(key, rows[0][1], rows[0][2], tuple(names))
 
 

@@ -57,15 +57,17 @@ def _by_statements(
 ) -> Iterator[tuple[bytes, FailedWrite]]:
     """Yield statements that name the table as what they would have written."""
     row = table_of(t.FAILED_STATEMENT).c
-    since = min(each.since for each in wanted.values())
+    since = min(attempt.since for attempt in wanted.values())
     chosen = select(row.time, row.run, row.outputs, row.error).where(row.time > since, row.outputs.is_not(None))
-    for each in connection.execute(chosen.order_by(row.time.desc()).limit(_STATEMENTS)):
-        places = [_place(one) for one in json.loads(each.outputs)]
+    for failed in connection.execute(chosen.order_by(row.time.desc()).limit(_STATEMENTS)):
+        places = [_place(one) for one in json.loads(failed.outputs)]
         for key, one in wanted.items():
-            if each.time > one.since and any(hash_ in one.members or name in one.names for hash_, name in places):
+            if failed.time > one.since and any(hash_ in one.members or name in one.names for hash_, name in places):
                 yield (
                     key,
-                    FailedWrite(each.time, None if each.run is None else bytes(each.run), error_text(each.error)),
+                    FailedWrite(
+                        failed.time, None if failed.run is None else bytes(failed.run), error_text(failed.error)
+                    ),
                 )
 
 
@@ -79,16 +81,16 @@ def _by_runs(connection: Connection, wanted: Mapping[bytes, AttemptsSince]) -> I
     """Yield the newest run of a table's job, or of the application that its job is a step of, if that run failed. Who
     analyses a statement in Spark 3.5 and fails shows nothing else."""
     row = table_of(t.RUN).c
-    since = min(each.since for each in wanted.values())
-    names = {name for each in wanted.values() for _, name in each.jobs if name is not None}
+    since = min(attempt.since for attempt in wanted.values())
+    names = {name for attempt in wanted.values() for _, name in attempt.jobs if name is not None}
     chosen = select(row.run, row.job_namespace, row.job, row.first, row.status, row.status_at, row.error)
     newest: dict[JobKey, Any] = {}
-    for each in select_by_keys(connection, chosen.where(row.first > since), row.job, names):
-        job = (each.job_namespace, each.job)
-        if job not in newest or each.first > newest[job].first:
-            newest[job] = each
+    for written in select_by_keys(connection, chosen.where(row.first > since), row.job, names):
+        job = (written.job_namespace, written.job)
+        if job not in newest or written.first > newest[job].first:
+            newest[job] = written
     for key, one in wanted.items():
         mine = [newest[job] for job in one.jobs if job in newest and newest[job].first > one.since]
-        last = max(mine, key=lambda each: each.first, default=None)
+        last = max(mine, key=lambda row_of: row_of.first, default=None)
         if last is not None and last.status in _FAILED and bytes(last.run) != one.run:
             yield key, FailedWrite(last.status_at or last.first, bytes(last.run), error_text(last.error))

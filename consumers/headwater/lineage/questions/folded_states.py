@@ -80,7 +80,7 @@ class StateFold:
                         following.setdefault(source, []).extend(self._next(commits, source, row))
             wanted = {source: spans for source, spans in following.items() if spans}
             level += 1
-        if sum(row.reads for each in self._found.values() for row in each.rows) > at_most:
+        if sum(row.reads for state in self._found.values() for row in state.rows) > at_most:
             raise IrregularHistory
         for dataset, snapshot in self._unknown:
             self._question.walk.limits.add_snapshot(
@@ -145,17 +145,17 @@ class StateFold:
 
     def _total(self, line: HistoryLine, source: HistoryLine) -> Any:
         alone = sources_alone(self._connection, self._parts[line])
-        return next(each for each in alone if _line_of(each) == source)
+        return next(ref for ref in alone if _line_of(ref) == source)
 
     def _ends(self, line: HistoryLine, source: HistoryLine, total: Any) -> list[LineageStep]:
         makers = self._question.walk.makers
         refs = [SnapshotRef(*line[:1], number, *line[1:]) for number in ends_of(self._connection, line, total)]
         makers.load(refs)
-        writes = {each.id: each for ref in refs for each in makers.of(ref)}
+        writes = {maker.id: maker for ref in refs for maker in makers.of(ref)}
         sources = load_sources(self._connection, list(writes.values()))
         steps = [LineageStep(0, write, read) for write in writes.values() for read in sources[write.id]]
-        mine = [each for each in steps if HistoryLine(each.read.dataset or b"", *each.read[5:7]) == source]
-        return sorted(mine, key=lambda each: (each.write.at, each.read.snapshot or 0))
+        mine = [step for step in steps if HistoryLine(step.read.dataset or b"", *step.read[5:7]) == source]
+        return sorted(mine, key=lambda step: (step.write.at, step.read.snapshot or 0))
 
 
 def _line_of(row: Any) -> HistoryLine:
@@ -176,12 +176,12 @@ def _without(span: SnapshotSpan, parts: Sequence[CommitSpan]) -> list[SnapshotSp
 
 def _added_up(ends: StateEdge, steps: Sequence[LineageStep], rows: Sequence[Any], total: Any) -> StateEdge:
     """Return the edge of all commits, from that of its oldest and newest."""
-    jobs = {name for each in rows if (name := format_job_key((each.job_namespace, each.job))) is not None}
+    jobs = {name for use in rows if (name := format_job_key((use.job_namespace, use.job))) is not None}
     return replace(
         ends,
         target=replace(ends.target, first=total.low, last=total.high, count=total.commits),
         source=_source_range(ends.source, steps, total),
-        modes=tuple(sorted({each.mode for each in rows})),
+        modes=tuple(sorted({use.mode for use in rows})),
         commits=total.commits,
         jobs=tuple(sorted(jobs)),
         first_at=moment_of(total.first_at),

@@ -48,15 +48,15 @@ def aliases(connection: Connection, table: str | Dataset, *, now: datetime | Non
     about = resolve_table(connection, table)
     row, places = table_of(t.ALIAS).c, load_datasets(connection, about.keys)
     found = sorted(
-        select_by_keys(connection, select(table_of(t.ALIAS)), row.dataset, about.keys), key=lambda each: each.first
+        select_by_keys(connection, select(table_of(t.ALIAS)), row.dataset, about.keys), key=lambda alias: alias.first
     )
     rows = tuple(
         Alias(
-            ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part),
-            places[bytes(each.dataset)].place,
-            *_times(each.first, each.last, each.deleted),
+            ".".join(part for part in (alias.catalog, alias.database_name, alias.table_name) if part),
+            places[bytes(alias.dataset)].place,
+            *_times(alias.first, alias.last, alias.deleted),
         )
-        for each in found
+        for alias in found
     )
     return Answer(rows, complete_until(connection, now), subject_limits(connection, table=about, now=now))
 
@@ -68,16 +68,17 @@ def generations(
     about = resolve_table(connection, table)
     row, places = table_of(t.GENERATION).c, load_datasets(connection, about.keys)
     found = sorted(
-        select_by_keys(connection, select(table_of(t.GENERATION)), row.dataset, about.keys), key=lambda each: each.first
+        select_by_keys(connection, select(table_of(t.GENERATION)), row.dataset, about.keys),
+        key=lambda known: known.first,
     )
     rows = tuple(
         TableGeneration(
-            each.generation,
-            places[bytes(each.dataset)].place,
-            each.format,
-            *_times(each.first, each.last, each.deleted),
+            known.generation,
+            places[bytes(known.dataset)].place,
+            known.format,
+            *_times(known.first, known.last, known.deleted),
         )
-        for each in found
+        for known in found
     )
     return Answer(rows, complete_until(connection, now), subject_limits(connection, table=about, now=now))
 

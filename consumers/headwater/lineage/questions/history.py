@@ -85,8 +85,8 @@ def history(
     about = resolve_table(connection, table)
     begin = NEVER if since is None else micros_of_argument(since, "since")
     end = NOT_YET if until is None else micros_of_argument(until, "until")
-    found = [each for each in load_modifications(connection, about) if begin <= each.time <= end]
-    unknown = sum(each.effect != APPLIED for each in found)
+    found = [change for change in load_modifications(connection, about) if begin <= change.time <= end]
+    unknown = sum(change.effect != APPLIED for change in found)
     limits = subject_limits(connection, table=about, now=now)
     if unknown:
         limits = (
@@ -121,11 +121,11 @@ def load_modifications(connection: Connection, about: TableSubject) -> list[Any]
     """Load changes in the order of the format where it has one, else by time."""
     row = table_of(t.MODIFICATION).c
     of_keys = select_by_keys(connection, select(table_of(t.MODIFICATION)), row.dataset, about.keys)
-    found = [each for each in of_keys if about.holds_at(bytes(each.dataset), each.time)]
-    by_time = sorted(found, key=lambda each: (each.time, bytes(each.producer), each.sequence))
+    found = [change for change in of_keys if about.holds_at(bytes(change.dataset), change.time)]
+    by_time = sorted(found, key=lambda change: (change.time, bytes(change.producer), change.sequence))
     lines: dict[tuple[Any, Any], list[int]] = {}
-    for place, each in enumerate(by_time):
-        lines.setdefault((each.generation, each.branch), []).append(place)
+    for place, change in enumerate(by_time):
+        lines.setdefault((change.generation, change.branch), []).append(place)
     for places in lines.values():
         for number in ("schema_id", "produced"):
             _ordered(by_time, [place for place in places if getattr(by_time[place], number) is not None], number)
@@ -138,9 +138,9 @@ def _ordered(found: list[Any], places: Sequence[int], number: str) -> None:
     numbers = [getattr(found[place], number) for place in places]
     if len(set(numbers)) != len(numbers):
         return
-    in_order = sorted((found[place] for place in places), key=lambda each: int(getattr(each, number)))
-    for place, each in zip(places, in_order, strict=True):
-        found[place] = each
+    in_order = sorted((found[place] for place in places), key=lambda change: int(getattr(change, number)))
+    for place, change in zip(places, in_order, strict=True):
+        found[place] = change
 
 
 def _modified(row: Any) -> HistoryEntry:
@@ -166,12 +166,12 @@ def _columns_at(
     """Return the columns of a snapshot: by its schema id, by the version that the change created, or by time."""
     row = access_of(t.WRITE).c
     query = select(row.generation, row.schema_id, row.first).where(row.snapshot == snapshot)
-    written = sorted(select_by_keys(connection, query, row.dataset, about.keys), key=lambda each: each.first)
-    applied = [each for each in changes_so_far if each.effect == APPLIED]
-    for each in reversed(written):
-        mine = [one for one in applied if one.generation in {None, each.generation} or each.generation is None]
-        of_schema = [one for one in mine if one.schema_id is not None and one.schema_id == each.schema_id]
-        chosen = of_schema or _before(mine, snapshot, each.first)
+    written = sorted(select_by_keys(connection, query, row.dataset, about.keys), key=lambda row: row.first)
+    applied = [change for change in changes_so_far if change.effect == APPLIED]
+    for change in reversed(written):
+        mine = [one for one in applied if one.generation in {None, change.generation} or change.generation is None]
+        of_schema = [one for one in mine if one.schema_id is not None and one.schema_id == change.schema_id]
+        chosen = of_schema or _before(mine, snapshot, change.first)
         if (columns := _last_columns(chosen)) is not None:
             return columns
     if not written:
@@ -180,15 +180,15 @@ def _columns_at(
 
 
 def _before(changes_so_far: Sequence[Any], snapshot: int, time: int) -> list[Any]:
-    if any(each.produced is not None for each in changes_so_far):
-        return [each for each in changes_so_far if each.produced is not None and each.produced <= snapshot]
-    return [each for each in changes_so_far if each.time <= time]
+    if any(change.produced is not None for change in changes_so_far):
+        return [change for change in changes_so_far if change.produced is not None and change.produced <= snapshot]
+    return [change for change in changes_so_far if change.time <= time]
 
 
 def _last_columns(changes_so_far: Sequence[Any]) -> dict[str, Any] | None:
-    for each in reversed(changes_so_far):
-        detail = json.loads(each.detail or "{}")
-        table = detail.get("new_table") or (detail.get("table") if each.kind == "CreateTable" else None)
+    for modification in reversed(changes_so_far):
+        detail = json.loads(modification.detail or "{}")
+        table = detail.get("new_table") or (detail.get("table") if modification.kind == "CreateTable" else None)
         if table is not None:
             return {column["name"]: column for column in table.get("columns", [])}
         if any(change.get("change", "") in _OF_COLUMNS for change in detail.get("changes", ())):
@@ -205,7 +205,7 @@ def _differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Colu
         if was != became:
             yield ColumnChange(name, ColumnChangeKind.RETYPED, was, became)
         if column.get("nullable", True) != after[name].get("nullable", True):
-            words = [_null(each.get("nullable", True)) for each in (column, after[name])]
+            words = [_null(field.get("nullable", True)) for field in (column, after[name])]
             yield ColumnChange(name, ColumnChangeKind.NULLABILITY, *words)
     for name, column in after.items():
         if name not in before:

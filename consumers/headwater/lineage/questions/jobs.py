@@ -77,13 +77,13 @@ def jobs_of(connection: Connection, table: str | Dataset, *, now: datetime | Non
     named = (row.job_namespace, row.job, row.parent_namespace, row.parent_job)
     found = [
         JobOfTable(
-            format_job(each.row.job_namespace, each.row.job),
+            format_job(group.row.job_namespace, group.row.job),
             does,
-            format_job(each.row.parent_namespace, each.row.parent_job),
-            *times_of(each),
+            format_job(group.row.parent_namespace, group.row.parent_job),
+            *times_of(group),
         )
         for does in _SIDES
-        for each in group_accesses(connection, does, named, and_(about.is_in(row), is_no_validation(row)))
+        for group in group_accesses(connection, does, named, and_(about.is_in(row), is_no_validation(row)))
     ]
     return Answer(tuple(found), complete_until(connection, now), subject_limits(connection, table=about, now=now))
 
@@ -95,19 +95,19 @@ def tables_of(connection: Connection, job: JobName | str, *, now: datetime | Non
     rows = {does: group_accesses(connection, does, named, belongs_to_job(row, job_key(job))) for does in _SIDES}
     if not any(rows.values()):
         check_job(connection, job_key(job))
-    found_rows = [each.row for several in rows.values() for each in several]
-    keys = {bytes(each.dataset) for each in found_rows if each.dataset is not None}
+    found_rows = [group.row for several in rows.values() for group in several]
+    keys = {bytes(used.dataset) for used in found_rows if used.dataset is not None}
     datasets = load_datasets(connection, keys)
     found = [
         TableOfJob(
-            _name(each.row) or datasets[bytes(each.row.dataset)].place,
+            _name(group.row) or datasets[bytes(group.row.dataset)].place,
             does,
-            None if each.row.dataset is None else datasets[bytes(each.row.dataset)],
-            format_job(each.row.job_namespace, each.row.job),
-            *times_of(each),
+            None if group.row.dataset is None else datasets[bytes(group.row.dataset)],
+            format_job(group.row.job_namespace, group.row.job),
+            *times_of(group),
         )
         for does, several in rows.items()
-        for each in several
+        for group in several
     ]
     return Answer(tuple(found), complete_until(connection, now), subject_limits(connection, job=job, now=now))
 
@@ -120,12 +120,12 @@ def group_accesses(
     is_one = (row.side == side, about, not_hidden(row, row, TABLES_OF[side]))
     place = func.row_number().over(partition_by=named, order_by=(row.last.desc(), row.run.desc()))
     ranked = select(*named, row.run, row.first, row.last, place.label("place")).where(*is_one).subquery()
-    columns = [ranked.c[each.name] for each in named]
+    columns = [ranked.c[column.name] for column in named]
     times = (func.min(ranked.c.first).label("first"), func.max(ranked.c.last).label("last"))
     chosen = select(*columns, *times, func.count(ranked.c.run.distinct()).label("runs")).group_by(*columns)
     newest = select(*columns, ranked.c.run).where(ranked.c.place == 1)
-    last = {tuple(each[:-1]): uuid_of(each.run) for each in connection.execute(newest)}
-    found = [AccessGroup(each, last[tuple(each[: len(named)])]) for each in connection.execute(chosen)]
+    last = {tuple(run[:-1]): uuid_of(run.run) for run in connection.execute(newest)}
+    found = [AccessGroup(group, last[tuple(group[: len(named)])]) for group in connection.execute(chosen)]
     return sorted(found, key=lambda group: (-group.row.last, tuple(map(str, group.row))))
 
 
@@ -133,5 +133,5 @@ def times_of(group: AccessGroup) -> tuple[datetime | None, datetime | None, int,
     return time_of(group.row.first), time_of(group.row.last), group.row.runs, group.last_run
 
 
-def _name(each: Any) -> str:
-    return ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part)
+def _name(row: Any) -> str:
+    return ".".join(part for part in (row.catalog, row.database_name, row.table_name) if part)

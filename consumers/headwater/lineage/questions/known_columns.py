@@ -45,7 +45,7 @@ class TableColumns:
     """By the name in lower case."""
 
     def define(self, columns: Sequence[Mapping[str, Any]], at: int) -> None:
-        before, self.types = self.types or {}, {each["name"]: each["type"] for each in columns}
+        before, self.types = self.types or {}, {column["name"]: column["type"] for column in columns}
         for name in before.keys() - self.types.keys():
             self.former.setdefault(name.lower(), FormerColumn(name, at))
         for name in self.types:
@@ -91,16 +91,16 @@ def check_column(connection: Connection, about: TableSubject, path: ColumnPath, 
     if name in columns.former:
         return str(columns.former[name])
     types = columns.types or {}
-    found = next((each for each in types if each.lower() == name), None)
+    found = next((candidate for candidate in types if candidate.lower() == name), None)
     if found is not None:
         _check_field(about, path, types[found], has_lineage=has_lineage)
         return None
     if has_lineage:
         return None
     used = set(_columns_used(connection, about))
-    if any(each.lower() == name for each in used):
+    if any(name_used.lower() == name for name_used in used):
         return None
-    known = {*types, *used, *(each.name for each in columns.former.values())}
+    known = {*types, *used, *(column.name for column in columns.former.values())}
     if not known:
         return "no column of it is known, so whether it has this one isn't known either"
     raise unknown_name("column", ".".join(path), known, f"it knows {_listed(sorted(known))}", of=about.label)
@@ -116,7 +116,7 @@ def _check_field(about: TableSubject, path: ColumnPath, type_json: str, *, has_l
     for part in () if has_lineage else path[1:]:
         if not isinstance(kind, dict) or kind.get("type") != "struct":
             return
-        fields = {each["name"]: each["type"] for each in kind["fields"]}
+        fields = {field["name"]: field["type"] for field in kind["fields"]}
         kind = next((inner for name, inner in fields.items() if name.lower() == part.lower()), None)
         if kind is None:
             raise _unknown_field(about, path, part, fields)
@@ -133,14 +133,14 @@ def _columns_used(connection: Connection, about: TableSubject) -> Iterator[str]:
     row = table_of(t.JOB_LINEAGE_TABLE).c
     sides = select(row.fingerprint, row.side, row.position, row.detail)
     places: dict[tuple[bytes, bool, int], None] = {}
-    for each in select_by_keys(connection, sides, row.dataset, about.keys):
-        places[bytes(each.fingerprint), each.side == SOURCE, each.position] = None
-        yield from (column["name"] for column in json.loads(each.detail or "{}").get("columns", ()))
+    for side in select_by_keys(connection, sides, row.dataset, about.keys):
+        places[bytes(side.fingerprint), side.side == SOURCE, side.position] = None
+        yield from (column["name"] for column in json.loads(side.detail or "{}").get("columns", ()))
     link = table_of(t.JOB_LINEAGE_COLUMN).c
     links = select(link.fingerprint, link.output, link.input, link.source, link.target)
-    for each in select_by_keys(connection, links, link.fingerprint, {fingerprint for fingerprint, *_ in places}):
-        fingerprint = bytes(each.fingerprint)
-        if (fingerprint, True, each.input) in places and each.source:
-            yield json.loads(each.source)[0]
-        if (fingerprint, False, each.output) in places and each.target:
-            yield json.loads(each.target)[0]
+    for edge in select_by_keys(connection, links, link.fingerprint, {fingerprint for fingerprint, *_ in places}):
+        fingerprint = bytes(edge.fingerprint)
+        if (fingerprint, True, edge.input) in places and edge.source:
+            yield json.loads(edge.source)[0]
+        if (fingerprint, False, edge.output) in places and edge.target:
+            yield json.loads(edge.target)[0]

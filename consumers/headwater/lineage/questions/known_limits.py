@@ -24,20 +24,20 @@ def add_known_limits(
     connection: Connection, datasets: Mapping[bytes, Dataset], runs: Collection[bytes | None], limits: LimitCollector
 ) -> None:
     """Add these limits for the datasets and runs of an answer."""
-    keys, of_runs = list(datasets), [each for each in runs if each is not None]
+    keys, of_runs = list(datasets), [run for run in runs if run is not None]
     for start in range(0, max(len(keys), len(of_runs), 1), _AT_ONCE):
         end = start + _AT_ONCE
-        for each in _select_limits(connection, keys[start:end], of_runs[start:end]):
-            label = None if each.dataset is None else datasets[bytes(each.dataset)].label
-            if each.what == "gap":
-                about = label or (f"job {each.job}" if each.job else "a run")
-                limits.add(LimitReason.GAP, about, ": ".join(filter(None, (each.reason, each.detail))))
-            elif each.what == "effect":
-                detail = f"whether {each.reason} took effect isn't known; it isn't applied"
+        for limit in _select_limits(connection, keys[start:end], of_runs[start:end]):
+            label = None if limit.dataset is None else datasets[bytes(limit.dataset)].label
+            if limit.what == "gap":
+                about = label or (f"job {limit.job}" if limit.job else "a run")
+                limits.add(LimitReason.GAP, about, ": ".join(filter(None, (limit.reason, limit.detail))))
+            elif limit.what == "effect":
+                detail = f"whether {limit.reason} took effect isn't known; it isn't applied"
                 limits.add(LimitReason.UNKNOWN_EFFECT, label or "?", detail)
-            elif any(known.partition(".")[0] == each.job for one in datasets.values() for known in one.known_as):
+            elif any(known.partition(".")[0] == limit.job for one in datasets.values() for known in one.known_as):
                 limits.add(
-                    LimitReason.OMITTED, f"catalog {each.job}", f"its option {each.reason} is false{each.detail}"
+                    LimitReason.OMITTED, f"catalog {limit.job}", f"its option {limit.reason} is false{limit.detail}"
                 )
 
 

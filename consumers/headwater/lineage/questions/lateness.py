@@ -108,7 +108,7 @@ def lateness(
     datasets = load_datasets(connection, {*found.depths, *found.limits.datasets})
     written = _last_writes(connection, found.eras)
     failed = _failed_attempts(connection, found, written, datasets)
-    ids = {each.run for each in (*written.values(), *failed.values()) if each and each.run}
+    ids = {access.run for access in (*written.values(), *failed.values()) if access and access.run}
     runs = runs_by_id(connection, ids, moment)
     hops = [
         replace(
@@ -153,15 +153,15 @@ def _last_writes(connection: Connection, eras: Mapping[bytes, Mapping[bytes, Era
         for start in range(0, len(always), _AT_ONCE)
     ]
     writers: dict[bytes, list[Any]] = {}
-    for each in (each for condition in conditions for each in _load_writers(connection, condition)):
-        writers.setdefault(bytes(each.dataset), []).append(each)
+    for writer in (writer for condition in conditions for writer in _load_writers(connection, condition)):
+        writers.setdefault(bytes(writer.dataset), []).append(writer)
     last: dict[bytes, list[Any]] = {}
     for one, several in eras.items():
-        rows = [each for key, era in several.items() if era == ALWAYS for each in writers.get(key, ())]
+        rows = [writer for key, era in several.items() if era == ALWAYS for writer in writers.get(key, ())]
         at_times = {key: era for key, era in several.items() if era != ALWAYS}
         if at_times:
             rows += _load_writers(connection, in_eras(row, at_times))
-        last[one] = sorted(rows, key=lambda each: -each.last)[:_LOOK_BACK]
+        last[one] = sorted(rows, key=lambda writer: -writer.last)[:_LOOK_BACK]
     commits = _last_commits(connection, eras, {one: rows[0] for one, rows in last.items() if rows})
     return {one: _last_write(rows, commits[one]) if rows else None for one, rows in last.items()}
 
@@ -178,8 +178,10 @@ def _load_writers(connection: Connection, about: ColumnElement[bool]) -> Iterato
 
 def _last_write(writers: Sequence[Any], commits: Sequence[Any]) -> _LastWrite:
     last = writers[0]
-    in_run = tuple(each.committed_at for each in commits if each.committed_at is not None)
-    over_runs = tuple(each.last for each in writers if (each.job_namespace, each.job) == (last.job_namespace, last.job))
+    in_run = tuple(commit.committed_at for commit in commits if commit.committed_at is not None)
+    over_runs = tuple(
+        writer.last for writer in writers if (writer.job_namespace, writer.job) == (last.job_namespace, last.job)
+    )
     times = in_run if len(in_run) > 2 else (*in_run[:1], *over_runs[1:]) or over_runs
     run_id = None if last.run is None else bytes(last.run)
     job, parent = (last.job_namespace, last.job), (last.parent_namespace, last.parent_job)
@@ -218,7 +220,7 @@ def _last_commits(
     """
     hides_any = bool(connection.scalar(select(literal(1)).where(hides_anything())))
     found: dict[bytes, Sequence[Any]] = dict.fromkeys(writers, ())
-    in_runs = [one for one, each in writers.items() if each.run is not None]
+    in_runs = [one for one, access in writers.items() if access.run is not None]
     alone = [one for one in in_runs if list(eras[one].values()) == [ALWAYS]]
     for start in range(0, len(alone), _COMMITS_AT_ONCE):
         few = alone[start : start + _COMMITS_AT_ONCE]
@@ -240,10 +242,10 @@ def _commits_of_each(
         writer = writers[tables[min(n, len(tables) - 1)]]
         parameters |= {f"run{n}": writer.run, f"job{n}": writer.job, f"dataset{n}": writer.dataset}
     found: list[list[Any]] = [[] for _ in range(size)]
-    for each in connection.execute(_commits_of_several(hides_any, size), parameters):
-        found[each.place].append(each)
+    for commit in connection.execute(_commits_of_several(hides_any, size), parameters):
+        found[commit.place].append(commit)
     for one, several in zip(tables, found, strict=False):
-        yield one, sorted(several, key=lambda each: (-each.barrier, -(each.snapshot or 0)))
+        yield one, sorted(several, key=lambda commit: (-commit.barrier, -(commit.snapshot or 0)))
 
 
 @cache

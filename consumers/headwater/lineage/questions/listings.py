@@ -49,13 +49,13 @@ def jobs(connection: Connection, *, at_most: int = AT_MOST, now: datetime | None
     found = list(connection.execute(chosen.order_by(row.last.desc(), row.id).limit(at_most + 1)))
     rows = tuple(
         JobSummary(
-            format_job(each.job_namespace, each.job),
-            format_job(each.parent_namespace, each.parent_job),
-            each.job_type,
-            time_of(each.first),
-            time_of(each.last),
+            format_job(job.job_namespace, job.job),
+            format_job(job.parent_namespace, job.parent_job),
+            job.job_type,
+            time_of(job.first),
+            time_of(job.last),
         )
-        for each in found[:at_most]
+        for job in found[:at_most]
     )
     cut = (AnswerLimit(LimitReason.CUT, f"the {at_most} jobs that were heard of last"),) if len(found) > at_most else ()
     return Answer(rows, complete_until(connection, now), cut)
@@ -76,12 +76,12 @@ def _named_tables(connection: Connection, at_most: int) -> list[TableSummary]:
     chosen = chosen.order_by(row.c.catalog, row.c.database_name, row.c.table_name, row.c.id).limit(at_most)
     return [
         TableSummary(
-            ".".join(part for part in (each.catalog, each.database_name, each.table_name) if part),
-            f"{each.namespace}/{each.name.lstrip('/')}",
-            time_of(each.first),
-            time_of(each.last),
+            ".".join(part for part in (table.catalog, table.database_name, table.table_name) if part),
+            f"{table.namespace}/{table.name.lstrip('/')}",
+            time_of(table.first),
+            time_of(table.last),
         )
-        for each in connection.execute(chosen)
+        for table in connection.execute(chosen)
     ]
 
 
@@ -91,17 +91,17 @@ def _unnamed_places(connection: Connection, at_most: int) -> list[TableSummary]:
         return []
     place, name, row = table_of(t.DATASET).c, table_of(t.ALIAS).c, table_of(t.TABLE_LINEAGE).c
     chosen = select(place.id).where(~exists().where(name.dataset == place.id))
-    keys = [bytes(each) for each in connection.scalars(chosen.order_by(place.namespace, place.name).limit(at_most))]
+    keys = [bytes(key) for key in connection.scalars(chosen.order_by(place.namespace, place.name).limit(at_most))]
     times = select(row.dataset, func.min(row.first).label("first"), func.max(row.last).label("last"))
     seen = {
-        bytes(each.dataset): each for each in select_by_keys(connection, times.group_by(row.dataset), row.dataset, keys)
+        bytes(span.dataset): span for span in select_by_keys(connection, times.group_by(row.dataset), row.dataset, keys)
     }
     return [
         TableSummary(
-            each.label,
-            each.place,
+            dataset.label,
+            dataset.place,
             time_of(seen[key].first) if key in seen else None,
             time_of(seen[key].last) if key in seen else None,
         )
-        for key, each in load_datasets(connection, keys).items()
+        for key, dataset in load_datasets(connection, keys).items()
     ]

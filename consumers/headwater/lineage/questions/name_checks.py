@@ -28,8 +28,8 @@ _NEWEST: Final = 3
 
 def unknown_name(what: str, name: str, known: Iterable[str], otherwise: str = "", *, of: str = "") -> UnknownNameError:
     """Return the error about a name that nothing has, or nothing `of` a table, with those that are spelled alike."""
-    folded = {each.lower(): each for each in known}
-    near = [folded[each] for each in get_close_matches(name.lower(), folded, 3, 0.6)]
+    folded = {spelling.lower(): spelling for spelling in known}
+    near = [folded[spelling] for spelling in get_close_matches(name.lower(), folded, 3, 0.6)]
     hint = f"did you mean {' or '.join(near)}?" if near else otherwise or "nothing of a like name is there either"
     return UnknownNameError(f"the store knows no {what} {name!r}{f' of {of}' if of else ''}; {hint}")
 
@@ -52,7 +52,9 @@ def _seen_snapshots(about: TableSubject) -> list[Subquery]:
         *((change, change.produced), (change, change.parent_snapshot)),
         *((tag, tag.snapshot), (branch, branch.from_snapshot)),
     )
-    return [select(each).where(row.dataset.in_(about.keys), each.is_not(None)).subquery() for row, each in columns]
+    return [
+        select(column).where(row.dataset.in_(about.keys), column.is_not(None)).subquery() for row, column in columns
+    ]
 
 
 def _is_in_between(connection: Connection, about: TableSubject, snapshot: int, seen: Sequence[Subquery]) -> bool:
@@ -62,24 +64,24 @@ def _is_in_between(connection: Connection, about: TableSubject, snapshot: int, s
     if not formats.intersection(ORDERED):
         return False
     ends = [connection.execute(select(func.min(one.c[0]), func.max(one.c[0]))).one() for one in seen]
-    known = [each for pair in ends for each in pair if each is not None]
+    known = [column for pair in ends for column in pair if column is not None]
     return bool(known) and min(known) < snapshot < max(known)
 
 
 def _unknown_snapshot(connection: Connection, about: TableSubject, snapshot: int) -> UnknownNameError:
     row = access_of(t.WRITE).c
     made = select(row.snapshot).where(row.dataset.in_(about.keys), row.snapshot.is_not(None))
-    newest = [str(each) for each in connection.scalars(made.order_by(row.first.desc()).limit(_NEAR))]
+    newest = [str(at) for at in connection.scalars(made.order_by(row.first.desc()).limit(_NEAR))]
     otherwise = f"its newest are {', '.join(newest[:_NEWEST])}" if newest else "it knows none of this table"
-    deleted = [each.detail for each in deletion_limits(connection, about.label, about.keys, None)]
+    deleted = [limit.detail for limit in deletion_limits(connection, about.label, about.keys, None)]
     return unknown_name("snapshot", str(snapshot), newest, "; ".join((otherwise, *deleted)), of=about.label)
 
 
 def check_branch(connection: Connection, about: TableSubject, branch: str) -> None:
     """Raise an error if the store has never seen this branch of a table."""
     row, place = table_of(t.BRANCH).c, table_of(t.PLACE).c
-    chosen = (select(each.branch).where(each.dataset.in_(about.keys)).distinct() for each in (row, place))
-    known = {each for one in chosen for each in connection.scalars(one) if each is not None}
+    chosen = (select(side.branch).where(side.dataset.in_(about.keys)).distinct() for side in (row, place))
+    known = {branch for one in chosen for branch in connection.scalars(one) if branch is not None}
     if branch not in known:
         otherwise = f"it has {', '.join(sorted(known))}" if known else "it knows none but the main one"
         raise unknown_name("branch", branch, known, otherwise, of=about.label)
@@ -101,7 +103,11 @@ def check_job(connection: Connection, job: tuple[str | None, str]) -> None:
 def _unknown_job(connection: Connection, job: tuple[str | None, str]) -> UnknownNameError:
     row = table_of(t.JOB).c
     pairs = ((row.job_namespace, row.job), (row.parent_namespace, row.parent_job))
-    known = {(each[0], each[1]) for pair in pairs for each in connection.execute(select(*pair).distinct().limit(_NEAR))}
+    known = {
+        (name_pair[0], name_pair[1])
+        for pair in pairs
+        for name_pair in connection.execute(select(*pair).distinct().limit(_NEAR))
+    }
     elsewhere = sorted({namespace for namespace, name in known if name == job[1] and namespace is not None})
     if elsewhere:
         hint = f"one of that name is in the namespace {' and one in '.join(elsewhere)}: name that by --job-namespace"
@@ -114,7 +120,7 @@ def check_run(connection: Connection, run: UUID) -> None:
     row = table_of(t.RUN).c
     if connection.scalar(select(row.run).where(row.run == run.bytes).limit(1)) is None:
         newest = connection.scalars(select(row.run).order_by(row.first.desc()).limit(_NEAR))
-        known = [str(UUID(bytes=bytes(each))) for each in newest]
+        known = [str(UUID(bytes=bytes(run))) for run in newest]
         raise unknown_name("run", str(run), known, "`headwater job runs` lists those that it knows")
 
 

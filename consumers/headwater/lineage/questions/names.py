@@ -88,11 +88,11 @@ def find_all(connection: Connection, texts: Sequence[str]) -> list[ResolvedName]
     keys are loaded."""
     parts = {text: found for text in texts if (found := _parts_of_table(text)) is not None}
     aliases = _aliases(connection, [*parts.values()]) if parts else ()
-    keys = {text: _current([each for each in aliases if _has_name(each, some)]) for text, some in parts.items()}
+    keys = {text: _current([alias for alias in aliases if _has_name(alias, some)]) for text, some in parts.items()}
     certain = {text: found[0] for text, found in keys.items() if len(found) == 1}
     return [
-        ResolvedName(Dataset(certain[each]), _number_of(each)) if each in certain else find(connection, each)
-        for each in texts
+        ResolvedName(Dataset(certain[text]), _number_of(text)) if text in certain else find(connection, text)
+        for text in texts
     ]
 
 
@@ -183,7 +183,7 @@ def _by_place(connection: Connection, text: str) -> list[bytes]:
     """Return the datasets at a place. If nothing is spelled like that, composed letters may be spelled otherwise."""
     found = _at_place(connection, text)
     others = (normalize(form, text) for form in ("NFC", "NFD"))
-    found = found or sorted({each for other in others for each in _at_place(connection, other)})
+    found = found or sorted({key for other in others for key in _at_place(connection, other)})
     return found or _by_end_of_path(connection, text)
 
 
@@ -193,7 +193,7 @@ def _by_end_of_path(connection: Connection, text: str) -> list[bytes]:
         return []
     row, end = table_of(t.DATASET).c, f"/{text.rstrip('/')}"
     found = connection.execute(select(row.id, row.name).where(row.name.endswith(end, autoescape=True)))
-    return [bytes(each.id) for each in found if each.name.rstrip("/").endswith(end)]
+    return [bytes(dataset.id) for dataset in found if dataset.name.rstrip("/").endswith(end)]
 
 
 def _at_place(connection: Connection, text: str) -> list[bytes]:
@@ -205,7 +205,7 @@ def _at_place(connection: Connection, text: str) -> list[bytes]:
     if uri is None:
         return list(connection.scalars(select(row.id).where(row.name.in_({text, text.rstrip("/"), text.strip("/")}))))
     names = {uri["name"], uri["name"].rstrip("/")}
-    spelled = {spelling for each in names for spelling in (each, f"/{each}", each or "/")}
+    spelled = {spelling for name in names for spelling in (name, f"/{name}", name or "/")}
     return list(connection.scalars(select(row.id).where(row.namespace == uri["space"], row.name.in_(spelled))))
 
 
@@ -225,12 +225,12 @@ def _by_similar_name(connection: Connection, parts: Sequence[str]) -> list[bytes
     query = select(*named)
     if parts[-1].isascii():  # every database folds that
         query = query.where(func.lower(row.table_name) == parts[-1].lower())
-    return _current([each for each in connection.execute(query) if _is_similar(each, wanted)])
+    return _current([alias for alias in connection.execute(query) if _is_similar(alias, wanted)])
 
 
-def _is_similar(each: Any, wanted: Sequence[str]) -> bool:
+def _is_similar(alias: Any, wanted: Sequence[str]) -> bool:
     """Compare a name's end with folded parts, as `_name_conditions` does with exact ones."""
-    catalog, database, table = (_folded(part or "") for part in (each.catalog, each.database_name, each.table_name))
+    catalog, database, table = (_folded(part or "") for part in (alias.catalog, alias.database_name, alias.table_name))
     if table != wanted[-1]:
         return False
     if len(wanted) == 1 or database == ".".join(wanted[:-1]):
@@ -244,8 +244,8 @@ def _folded(text: str) -> str:
 
 def _current(found: Collection[Any]) -> list[bytes]:
     """Return the datasets that have a name now, or else those that had it."""
-    now = {bytes(each.dataset) for each in found if each.last > each.deleted}
-    return sorted(now or {bytes(each.dataset) for each in found})
+    now = {bytes(tag.dataset) for tag in found if tag.last > tag.deleted}
+    return sorted(now or {bytes(tag.dataset) for tag in found})
 
 
 def _name_conditions(row: Any, parts: Sequence[str]) -> Iterator[ColumnElement[bool]]:
@@ -260,7 +260,7 @@ def _only(connection: Connection, text: str, found: Sequence[bytes]) -> Dataset:
     several = load_datasets(connection, found)
     if len(several) == 1:
         return several[found[0]]
-    listed = ", ".join(sorted(f"{each.label} ({each.namespace}|{each.name})" for each in several.values()))
+    listed = ", ".join(sorted(f"{dataset.label} ({dataset.namespace}|{dataset.name})" for dataset in several.values()))
     raise AmbiguousNameError(f"{text!r} is the name of several tables: {listed}; name the one that is meant in full")
 
 
@@ -274,25 +274,27 @@ def _near(connection: Connection, text: str) -> Iterator[str]:
     row, place = table_of(t.ALIAS).c, table_of(t.DATASET).c
     if _is_place(text):
         known = {
-            f"{each[0]}/{each[1].lstrip('/')}"
-            for each in connection.execute(select(place.namespace, place.name).limit(_NEAR))
+            f"{near[0]}/{near[1].lstrip('/')}"
+            for near in connection.execute(select(place.namespace, place.name).limit(_NEAR))
         }
         parts = text.count("/") + 1
-        spelled = {"/".join(each.split("/")[-parts:]): each for each in known} | {each: each for each in known}
-        yield from dict.fromkeys(spelled[each] for each in get_close_matches(text, spelled, 3))
+        spelled = {"/".join(spelling.split("/")[-parts:]): spelling for spelling in known} | {
+            spelling: spelling for spelling in known
+        }
+        yield from dict.fromkeys(spelled[spelling] for spelling in get_close_matches(text, spelled, 3))
         return
     names = select(row.catalog, row.database_name, row.table_name).where(row.last > row.deleted).limit(_NEAR)
-    full = {".".join(filter(None, each)) for each in connection.execute(names)}
+    full = {".".join(filter(None, parts)) for parts in connection.execute(names)}
     short = {name.split(".", 1)[-1]: name for name in full}
     last = {name.rpartition(".")[2]: name for name in full}
     spelled = {**last, **short, **{name: name for name in full}}
-    yield from dict.fromkeys(spelled[each] for each in get_close_matches(text, spelled, 5, 0.7))
+    yield from dict.fromkeys(spelled[spelling] for spelling in get_close_matches(text, spelled, 5, 0.7))
 
 
 def _tagged_snapshot(connection: Connection, dataset: Dataset, tag: str) -> int:
     row = table_of(t.TAG).c
     query = select(row.tag, row.snapshot, row.last, row.deleted).where(row.dataset == dataset.key)
-    there = {each.tag: each.snapshot for each in connection.execute(query) if each.last > each.deleted}
+    there = {tag.tag: tag.snapshot for tag in connection.execute(query) if tag.last > tag.deleted}
     if there.get(tag) is None:
         known = f"it has the tags {', '.join(sorted(there))}" if there else "no tag of it is known"
         branch = (

@@ -117,14 +117,14 @@ def _of_snapshots(
     group, number = Identities(connection).group(source[0].key), source[1]
     question = SnapshotQuestion.of(connection, target[0], StartSelector(target[1]), basis, as_of)
     answer = question.answer("upstream", _until_read(question.upward(None), group, number), _MOST_EDGES)
-    best = next((each for each in answer.rows if _is(each, group, number)), None)
+    best = next((edge for edge in answer.rows if _is(edge, group, number)), None)
     if best is None and number is not None:
         check_snapshot(connection, TableSubject(source[0], group), number)
     way: list[SnapshotEdge] = []
     while best is not None:
         way.append(best)
         best = _next(answer.rows, best)
-    rows = tuple(replace(each, depth=n) for n, each in enumerate(way, 1))
+    rows = tuple(replace(edge, depth=n) for n, edge in enumerate(way, 1))
     label = source[0].label if number is None else f"{source[0].label}@{number}"
     return replace(answer, rows=rows, of=f"{label} -> {answer.of}", direction="path")
 
@@ -162,9 +162,13 @@ def _next(rows: Sequence[SnapshotEdge], edge: SnapshotEdge) -> SnapshotEdge | No
     if edge.depth == 1:
         return None
     made = edge.target
-    for each in rows:
-        if each.depth == edge.depth - 1 and each.source.dataset == made.dataset and _reads(each, made.snapshot):
-            return each
+    for edge_before in rows:
+        if (
+            edge_before.depth == edge.depth - 1
+            and edge_before.source.dataset == made.dataset
+            and _reads(edge_before, made.snapshot)
+        ):
+            return edge_before
     return None
 
 

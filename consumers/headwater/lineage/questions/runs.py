@@ -111,7 +111,7 @@ def runs(
     limits = () if job is None and about is None else subject_limits(connection, table=about, job=job, now=now)
     if len(found) > at_most:
         limits = (*limits, AnswerLimit(LimitReason.CUT, f"the newest {at_most} runs"))
-    reported = tuple(_run(each, heard, failures.get(bytes(each.run), ())) for each in rows)
+    reported = tuple(_run(run, heard, failures.get(bytes(run.run), ())) for run in rows)
     return Answer(reported, complete_until(connection, now), limits)
 
 
@@ -120,7 +120,7 @@ def runs_by_id(connection: Connection, ids: Iterable[bytes], now: datetime | Non
     row = table_of(t.RUN)
     found = list(select_by_keys(connection, select(row), row.c.run, ids))
     heard = _signs_of_life(connection, found, wall_micros() if now is None else micros_of_argument(now, "now"))
-    return {bytes(each.run): _run(each, heard, ()) for each in found}
+    return {bytes(run.run): _run(run, heard, ()) for run in found}
 
 
 def _select_runs(job: tuple[str, str] | None, about: TableSubject | None, run: UUID | None) -> Any:
@@ -144,9 +144,13 @@ def _signs_of_life(connection: Connection, rows: Iterable[Any], now: int) -> dic
     """Return for each producer whether it is alive, and when it was last heard of."""
     row = table_of(t.PRODUCER).c
     query = select(row.producer, row.last, row.closed_at, silence_limit(row).label("patience"))
-    found = select_by_keys(connection, query, row.producer, {_producer_of(each) for each in rows} - {b""})
+    found = select_by_keys(connection, query, row.producer, {_producer_of(run) for run in rows} - {b""})
     return {
-        bytes(each.producer): (each.closed_at is None and each.last + each.patience >= now, each.last) for each in found
+        bytes(producer.producer): (
+            producer.closed_at is None and producer.last + producer.patience >= now,
+            producer.last,
+        )
+        for producer in found
     }
 
 
@@ -187,21 +191,23 @@ def _run(row: Any, heard: dict[bytes, tuple[bool, int]], failures: tuple[FailedS
 def _failures(connection: Connection, rows: Iterable[Any]) -> dict[bytes, tuple[FailedStatement, ...]]:
     row = table_of(t.FAILED_STATEMENT).c
     found: dict[bytes, list[tuple[Any, FailedStatement]]] = {}
-    for each in select_by_keys(
-        connection, select(table_of(t.FAILED_STATEMENT)), row.run, {bytes(each.run) for each in rows}
+    for statement in select_by_keys(
+        connection, select(table_of(t.FAILED_STATEMENT)), row.run, {bytes(run.run) for run in rows}
     ):
-        details = json.loads(each.error or "{}")
-        outputs = tuple(map(_place, json.loads(each.outputs or "[]")))
+        details = json.loads(statement.error or "{}")
+        outputs = tuple(map(_place, json.loads(statement.outputs or "[]")))
         failed = FailedStatement(
-            time_of(each.time),
-            format_job(each.job_namespace, each.job),
-            error_text(each.error) or "",
+            time_of(statement.time),
+            format_job(statement.job_namespace, statement.job),
+            error_text(statement.error) or "",
             details.get("condition"),
-            each.statement,
-            each.batch_id,
+            statement.statement,
+            statement.batch_id,
             outputs,
         )
-        found.setdefault(bytes(each.run), []).append(((each.time, bytes(each.producer), each.sequence), failed))
+        found.setdefault(bytes(statement.run), []).append(
+            ((statement.time, bytes(statement.producer), statement.sequence), failed)
+        )
     return {run: tuple(one for _, one in sorted(several, key=lambda pair: pair[0])) for run, several in found.items()}
 
 

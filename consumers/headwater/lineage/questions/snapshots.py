@@ -155,7 +155,7 @@ class SnapshotQuestion:
         steps, limits = self.collect(levels, at_most), self.walk.limits
         found = self.datasets_of(steps)
         names = load_datasets(self.walk.connection, {*found, *limits.datasets, self.start.dataset.key})
-        add_known_limits(self.walk.connection, names, {each.write.run for each in steps}, limits)
+        add_known_limits(self.walk.connection, names, {step.write.run for step in steps}, limits)
         return LineageAnswer(
             tuple(sorted(self.edges_of(steps, names), key=_order)),
             complete_until(self.walk.connection),
@@ -205,9 +205,9 @@ class SnapshotQuestion:
 
     def add_unversioned(self, datasets: Collection[bytes]) -> None:
         """Add a limit for each of these datasets that is made from anything."""
-        for each in known_targets(self.walk.connection, datasets):
+        for dataset in known_targets(self.walk.connection, datasets):
             detail = "it has no versions, so it isn't followed further"
-            self.walk.limits.add_snapshot(LimitReason.UNKNOWN_SNAPSHOT, each, None, detail)
+            self.walk.limits.add_snapshot(LimitReason.UNKNOWN_SNAPSHOT, dataset, None, detail)
 
 
 class _Versions:

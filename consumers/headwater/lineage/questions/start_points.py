@@ -83,14 +83,14 @@ def _newest_writes(
 ) -> list[SnapshotWrite | None]:
     """Return the newest visible write of a snapshot, for each table of which that is wanted."""
     found: list[SnapshotWrite | None] = [None] * len(wanted)
-    waiting = {each.key: at for each, which in wanted if which.snapshot is None}
+    waiting = {place.key: at for place, which in wanted if which.snapshot is None}
     for number in _NEWEST:
         histories = walk.makers.read_back(waiting, number)
         for place, (dataset, which) in enumerate(wanted):
             if which.snapshot is None and found[place] is None:
                 found[place] = _newest(histories.get(dataset.key, ()), which)
         known = {dataset.key for (dataset, _), write in zip(wanted, found, strict=True) if write is not None}
-        waiting = {each: at for each in waiting if each not in known and len(histories.get(each, ())) >= number}
+        waiting = {place: at for place in waiting if place not in known and len(histories.get(place, ())) >= number}
         if not waiting:
             break
     return found
@@ -99,15 +99,15 @@ def _newest_writes(
 def _newest(history: Sequence[SnapshotWrite], which: StartSelector) -> SnapshotWrite | None:
     """Return the newest visible write of a snapshot."""
     fitting = [
-        each
-        for each in history
-        if each.snapshot is not None
-        and not each.hidden
-        and each.branch == which.branch
-        and (each.main or which.branch is not None)
-        and (which.generation is None or each.generation == which.generation)
+        state
+        for state in history
+        if state.snapshot is not None
+        and not state.hidden
+        and state.branch == which.branch
+        and (state.main or which.branch is not None)
+        and (which.generation is None or state.generation == which.generation)
     ]
-    return max(fitting, key=lambda each: (each.at, each.snapshot), default=None)
+    return max(fitting, key=lambda state: (state.at, state.snapshot), default=None)
 
 
 def _merged_since(walk: TraversalContext, dataset: Dataset, which: StartSelector, newest: SnapshotWrite) -> int | None:
@@ -116,8 +116,10 @@ def _merged_since(walk: TraversalContext, dataset: Dataset, which: StartSelector
     if newest.format != PAIMON:
         return None
     at = FOREVER if walk.as_of is None else walk.as_of
-    later = [each for each in walk.makers.set_backs.of(dataset.key) if newest.at < each.at <= at]
-    last = max((each for each in later if each.branch == which.branch), key=lambda each: each.at, default=None)
+    later = [set_back for set_back in walk.makers.set_backs.of(dataset.key) if newest.at < set_back.at <= at]
+    last = max(
+        (set_back for set_back in later if set_back.branch == which.branch), key=lambda state: state.at, default=None
+    )
     if last is None or last.newest is None:
         return None
     walk.makers.load([SnapshotRef(dataset.key, last.newest, newest.generation, which.branch, at)])
@@ -157,9 +159,9 @@ def _named(
 def _without_versions(walk: TraversalContext, dataset: Dataset, at: int, basis: Basis) -> StartPoint:
     """Select by time: the newest commit, or all since the last one that replaced everything."""
     found: list[SnapshotWrite] = []
-    for each in load_unversioned_before(walk.connection, list(walk.identities.group(dataset.key)), at):
-        found.append(each)
-        if basis is Basis.COMMIT or each.restarts:
+    for write in load_unversioned_before(walk.connection, list(walk.identities.group(dataset.key)), at):
+        found.append(write)
+        if basis is Basis.COMMIT or write.restarts:
             break
     return StartPoint(dataset, None, walk.makers.keep(found), "the table has no versions: its newest commits are given")
 

@@ -69,7 +69,7 @@ def fold_by_walking(
     """Fold a state commit by commit."""
     steps = question.collect(question.upward(depth, most_commits), at_most)
     names = _names(question, question.datasets_of(steps))
-    return _answer(question, fold_steps(question, steps, names), {each.write.run for each in steps})
+    return _answer(question, fold_steps(question, steps, names), {step.write.run for step in steps})
 
 
 def _names(question: SnapshotQuestion, datasets: Collection[bytes]) -> dict[bytes, Dataset]:
@@ -81,7 +81,7 @@ def _answer(
 ) -> LineageAnswer[StateEdge]:
     connection, limits = question.walk.connection, question.walk.limits
     rows = sorted(edges, key=_order)
-    ends = {end.dataset.key for each in rows for end in (each.target, each.source) if end.dataset is not None}
+    ends = {end.dataset.key for row in rows for end in (row.target, row.source) if end.dataset is not None}
     names = _names(question, {*ends, *limits.datasets})
     add_known_limits(connection, names, runs, limits)
     return LineageAnswer(
@@ -163,7 +163,7 @@ def _source(steps: Sequence[LineageStep], dataset: Dataset | None) -> VersionRan
 def _span(rows: Sequence[SnapshotWrite | SnapshotRead], dataset: Dataset | None) -> VersionRange:
     """Return a range from the oldest to the newest version: by number, or by time of reading where numbers have no
     order."""
-    newest, numbers = rows[-1], [each.snapshot for each in rows if each.snapshot is not None]
+    newest, numbers = rows[-1], [row.snapshot for row in rows if row.snapshot is not None]
     if not is_unordered(newest.format):
         numbers.sort()
     return VersionRange(
@@ -171,7 +171,7 @@ def _span(rows: Sequence[SnapshotWrite | SnapshotRead], dataset: Dataset | None)
         ".".join(filter(None, newest.name)) or (dataset.place if dataset else newest.opaque or "?"),
         first=numbers[0] if numbers else None,
         last=numbers[-1] if numbers else None,
-        count=len({(each.snapshot, each.version) for each in rows}),
+        count=len({(row.snapshot, row.version) for row in rows}),
         generation=newest.generation,
         branch=newest.branch,
         version=newest.version,

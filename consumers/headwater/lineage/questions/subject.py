@@ -86,7 +86,7 @@ def subject_limits(
     keys = table.keys if table else None
     name = JobName(name=job) if isinstance(job, str) else job
     found = gaps(connection, datasets=keys, job=name, at_most=_GAPS, now=now)
-    counted = Counter(each.reason or each.cause.value for each in found)
+    counted = Counter(gap.reason or gap.cause.value for gap in found)
     limits = [AnswerLimit(LimitReason.GAP, about, f"{reason} ({number})") for reason, number in sorted(counted.items())]
     return (*limits, *deletion_limits(connection, about, keys, None if job is None else job_key(job)))
 

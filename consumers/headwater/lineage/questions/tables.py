@@ -125,7 +125,7 @@ class TableClosure:
         cycles = find_cycle_edges(self._found)
         rows = [self.row(edge, names, in_cycle=edge in cycles) for edge in islice(self._found, at_most)]
         return LineageAnswer(
-            tuple(sorted(rows, key=lambda each: (each.depth, each.target.label, each.source.label))),
+            tuple(sorted(rows, key=lambda step: (step.depth, step.target.label, step.source.label))),
             complete_until(self._connection),
             self._limits.as_limits(names),
             of=names[start].label,

@@ -53,15 +53,15 @@ def uses(connection: Connection, table: str | Dataset, *, now: datetime | None =
     around = find_reachable_tables(connection, about.dataset.key, up=False, depth=_DEPTH)
     users = _users(connection, about)
     found: list[Use] = []
-    for each in group_accesses(connection, TableAccess.READS, named, and_(about.is_in(row), is_no_validation(row))):
-        job = (each.row.job_namespace, each.row.job)
+    for group in group_accesses(connection, TableAccess.READS, named, and_(about.is_in(row), is_no_validation(row))):
+        job = (group.row.job_namespace, group.row.job)
         own = {link.target for link in around.links if link.source == around.start and link.job == job}
         found.append(
             Use(
                 format_job(*job),
-                format_job(each.row.parent_namespace, each.row.parent_job),
+                format_job(group.row.parent_namespace, group.row.parent_job),
                 tuple(sorted(users[job])),
-                *times_of(each),
+                *times_of(group),
                 writes=len(own),
                 downstream=len(_behind(around, own)),
             )

@@ -40,7 +40,7 @@ def plain(answer: LineageAnswer[Any]) -> dict[str, Any]:
         "complete_until": _json_value(answer.complete_until),
         "is_partial": answer.is_partial,
         "limits": [
-            {"why": each.why.value, "about": each.about, "detail": each.detail or None} for each in answer.limits
+            {"why": limit.why.value, "about": limit.about, "detail": limit.detail or None} for limit in answer.limits
         ],
         "edges": [edge(row) for row in answer.rows],
     }

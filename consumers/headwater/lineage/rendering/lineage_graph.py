@@ -160,7 +160,7 @@ def _join_ranges(picture: LineageGraph, rows: list[SnapshotEdge], basis: Basis |
 
 
 def _is_unordered(parts: Mapping[Id, SnapshotEdge]) -> bool:
-    return any(is_unordered(each.format) for each in parts.values())
+    return any(is_unordered(part.format) for part in parts.values())
 
 
 def _by_numbers(row: SnapshotEdge, parts: Mapping[Id, SnapshotEdge]) -> Iterator[Id]:

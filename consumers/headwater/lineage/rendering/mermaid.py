@@ -34,7 +34,7 @@ def _lines(answer: LineageAnswer[Any]) -> Iterator[str]:
         yield f'  {names[identity]}["{_label(node)}"]'
     for line in picture.lines.values():
         yield f"  {names[line.source]} {_arrow(line)} {names[line.target]}"
-    roots = ",".join(names[each] for each in picture.roots)
+    roots = ",".join(names[root] for root in picture.roots)
     if roots:
         yield f"  style {roots} stroke-width:3px"
 

@@ -45,8 +45,10 @@ def _lines(answer: LineageAnswer[Any]) -> Iterator[str]:
     if not answer.rows:
         yield "  nothing is known"
     datasets = datasets_in(answer)
-    other = [f"  {each.label} is also {', '.join(each.known_as[1:])}" for each in datasets if each.known_as[1:]]
-    other += [f"  {each.label} is {each.place}" for each in datasets if each.short_name]
+    other = [
+        f"  {dataset.label} is also {', '.join(dataset.known_as[1:])}" for dataset in datasets if dataset.known_as[1:]
+    ]
+    other += [f"  {dataset.label} is {dataset.place}" for dataset in datasets if dataset.short_name]
     if other:
         yield from ("", *other)
     yield ""
@@ -99,7 +101,7 @@ def _lines_below(
 
 
 def _sorted(lines: list[tuple[Id, GraphEdge]], picture: LineageGraph) -> list[tuple[Id, GraphEdge, bool]]:
-    ordered = sorted(lines, key=lambda each: (picture.nodes[each[0]].label, each[1].label))
+    ordered = sorted(lines, key=lambda edge: (picture.nodes[edge[0]].label, edge[1].label))
     return [(far, line, n == len(ordered)) for n, (far, line) in enumerate(ordered, 1)]
 
 
@@ -143,7 +145,7 @@ def _end(answer: LineageAnswer[Any]) -> Iterator[str]:
     yield "complete until: " + ("nothing is known of that" if until is None else seconds_of(until))
     if answer.limits:
         yield "this answer may be incomplete:"
-        yield from (f"  - {limit_text(each)}" for each in answer.limits)
+        yield from (f"  - {limit_text(limit)}" for limit in answer.limits)
 
 
 def limit_text(limit: AnswerLimit) -> str:

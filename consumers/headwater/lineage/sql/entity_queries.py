@@ -14,7 +14,7 @@ from headwater.events.clock import micros_of
 from headwater.lineage.predicates import And, Compare, Comparison, In, IsNull, Like, Not, Or, Predicate, pieces
 from headwater.lineage.sql.pip5_rows import data_rows, table_rows
 
-_OPERATORS: Final[dict[Compare, str]] = {each: each.value for each in Compare}
+_OPERATORS: Final[dict[Compare, str]] = {comparison: comparison.value for comparison in Compare}
 
 
 class PredicateCompiler:

@@ -107,7 +107,7 @@ def array_text(keys: Sequence[Any]) -> Any:
         return list(keys)
     if isinstance(keys[0], int):
         return f"{{{','.join(map(str, keys))}}}"
-    hashes = '","\\\\x'.join([each.hex() for each in keys])
+    hashes = '","\\\\x'.join([key_.hex() for key_ in keys])
     return f'{{"\\\\x{hashes}"}}'
 
 
@@ -170,10 +170,12 @@ class PairLookup:
         key, number = self._columns
         statement = self._by_dialect.get("barriers")
         if statement is None:
-            listed = (each.in_(bindparam(name, expanding=True)) for each, name in ((number, "barriers"), (key, "keys")))
+            listed = (
+                column.in_(bindparam(name, expanding=True)) for column, name in ((number, "barriers"), (key, "keys"))
+            )
             statement = self._by_dialect["barriers"] = self._statement.where(has_owner(*listed))
         for portion in _portions(sorted(set(keys))):
-            parameters = {"keys": [each[0] for each in portion], "barriers": [each[1] for each in portion]}
+            parameters = {"keys": [entry[0] for entry in portion], "barriers": [entry[1] for entry in portion]}
             yield from connection.execute(statement, parameters)
 
     def _in_postgres(self) -> Any:

@@ -55,7 +55,7 @@ def catalog_ids(connection: Connection, catalog: str) -> set[bytes]:
     place, name = table_of(t.CATALOG), table_of(t.CATALOG_NAME)
     called = row_exists(name, where=and_(name.c.name == catalog, name.c.catalog_id == place.c.id))
     is_it = or_(called, place.c.type + literal(":") + place.c.location == catalog)
-    return {bytes(each) for each in connection.scalars(select(place.c.id).where(is_it))}
+    return {bytes(key) for key in connection.scalars(select(place.c.id).where(is_it))}
 
 
 def list_catalogs(connection: Connection) -> dict[str, str]:

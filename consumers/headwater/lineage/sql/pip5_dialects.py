@@ -226,7 +226,7 @@ class MariaDBPip5Dialect(Pip5Dialect):
 
     def client_column(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
         if column.key == "job":
-            table = next(each.table.name for each in iterate(_element(column)) if isinstance(each, Column))
+            table = next(element.table.name for element in iterate(_element(column)) if isinstance(element, Column))
             return literal_column(f"{table}.{_JOB}").label("job")
         if column.key != "create_time":
             return column
@@ -239,7 +239,7 @@ class MariaDBPip5Dialect(Pip5Dialect):
 
     def _index(self, name: str, table: str, what: str) -> Iterator[str]:
         """MySQL has no CREATE INDEX IF NOT EXISTS."""
-        if f"pip5_{name}" not in {each["name"] for each in inspect(self._connection).get_indexes(table)}:
+        if f"pip5_{name}" not in {index["name"] for index in inspect(self._connection).get_indexes(table)}:
             yield f"CREATE INDEX pip5_{name} ON {self._quote(table)} {what}"
 
     def _indexed_name(self, column: str) -> str:
@@ -247,7 +247,7 @@ class MariaDBPip5Dialect(Pip5Dialect):
 
     def _job_index(self, table: str, job: str) -> Iterator[str]:
         """Index a virtual column, because MariaDB can't index expressions."""
-        if _JOB in {each["name"] for each in inspect(self._connection).get_columns(table)}:
+        if _JOB in {known["name"] for known in inspect(self._connection).get_columns(table)}:
             return
         text_ = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
         column = f"ADD COLUMN {_JOB} {text_} GENERATED ALWAYS AS ({job}) VIRTUAL"
@@ -336,7 +336,7 @@ class SQLitePip5Dialect(Pip5Dialect):
     def outdated(self, names: Sequence[str]) -> Iterator[str]:
         """A helper of such a view may show another catalog now."""
         begins = tuple(f"{name}_" for name in (*names, NAMES))
-        yield from (f"DROP VIEW {self._quote(each)}" for each in self.views() if each.startswith(begins))
+        yield from (f"DROP VIEW {self._quote(view)}" for view in self.views() if view.startswith(begins))
 
     def view(self, name: str, selected: str) -> Iterator[str]:
         yield f"DROP VIEW IF EXISTS {self._quote(name)}"

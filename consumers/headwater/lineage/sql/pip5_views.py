@@ -119,12 +119,12 @@ def _selects(place: Pip5Dialect) -> dict[str, Select[Any]]:
         pip5_rows.data_rows(SINK, of_catalog),
         pip5_rows.startup_rows(of_catalog),
     )
-    return {view: _client_columns(place, each) for view, each in zip(VIEWS, selected, strict=True)}
+    return {view: _client_columns(place, selection) for view, selection in zip(VIEWS, selected, strict=True)}
 
 
 def _client_columns(place: Pip5Dialect, rows: Select[Any]) -> Select[Any]:
     """Convert the columns for clients, and fail if it is unclear which catalog is meant."""
-    recorded = [place.client_column(each) for each in rows.selected_columns]
+    recorded = [place.client_column(column) for column in rows.selected_columns]
     shown = rows.with_only_columns(*recorded, maintain_column_froms=True)
     return place.unwritable(shown.where(place.is_clear()))
 
@@ -146,7 +146,7 @@ def _record_definition(connection: Connection, place: Pip5Dialect, catalog: str 
 def _owner(connection: Connection, place: Pip5Dialect, recorded: str | None, catalog: str) -> str:
     if recorded is None:
         return catalog
-    known, meant = (pip5_catalog.catalog_ids(connection, each) for each in (recorded, catalog))
+    known, meant = (pip5_catalog.catalog_ids(connection, kind) for kind in (recorded, catalog))
     if known and known == meant:
         return recorded
     if place.is_for_several:

@@ -21,7 +21,7 @@ def decode_row(kind: RowKind, values: Any) -> Row:
 def select_rows(connection: Connection, kind: RowKind) -> Iterator[Row]:
     """Stream all rows of a kind."""
     found = connection.execute(select(table_of(kind)), execution_options={"yield_per": 1_000})
-    return (row_of(kind, [_plain(value) for value in each]) for each in found)
+    return (row_of(kind, [_plain(value) for value in values]) for values in found)
 
 
 def store_digest(connection: Connection) -> str:

@@ -130,8 +130,8 @@ def translate_parameters(parameters: Iterable[tuple[str, str]], known: Mapping[s
     found: dict[str, str] = {}
     for name, value in parameters:
         if name in known:
-            for each, meant in known[name](value).items():
-                found.setdefault(each, meant)
+            for option, meant in known[name](value).items():
+                found.setdefault(option, meant)
         elif name not in _IGNORED:
             raise ConfigurationError(f"jdbc.url: {unknown('parameter', name, known)}")
     return found

@@ -32,7 +32,7 @@ def migrate(engine: Engine, history: MigrationHistory, *, to: str | None = None)
 
 
 def _refuse_going_back(version: str | None, to: str | None, history: MigrationHistory) -> None:
-    names = [each.name for each in history.versions]
+    names = [version.name for version in history.versions]
     if to is None or version is None:
         return
     if to not in names:
@@ -50,7 +50,7 @@ def upgrade(connection: Connection, history: MigrationHistory, to: str) -> list[
     from alembic.runtime.migration import MigrationContext  # noqa: PLC0415
 
     script = scripts(history)
-    least = {each.name: each.least for each in history.versions}
+    least = {version.name: version.least for version in history.versions}
     reached: list[str] = []
 
     def steps(revision: Any, _: Any) -> Any:

@@ -45,7 +45,7 @@ def drop_index(name: str, table: str) -> None:
 
 
 def _columns(table: str) -> set[str]:
-    return {each["name"] for each in inspect(op.get_bind()).get_columns(table)}
+    return {column["name"] for column in inspect(op.get_bind()).get_columns(table)}
 
 
 def _indexes(table: str) -> set[str | None]:
@@ -53,4 +53,4 @@ def _indexes(table: str) -> set[str | None]:
     views have some, and migrations don't touch them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SAWarning)
-        return {each["name"] for each in inspect(op.get_bind()).get_indexes(table)}
+        return {index["name"] for index in inspect(op.get_bind()).get_indexes(table)}

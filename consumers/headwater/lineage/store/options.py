@@ -70,7 +70,7 @@ class StoreOptions(Config):
     @model_validator(mode="after")
     def _one_password(self) -> Self:
         given = (self.jdbc_password, self.jdbc_password_file, self.jdbc_password_callable)
-        if sum(each is not None for each in given) > 1:
+        if sum(value is not None for value in given) > 1:
             raise ValueError("write one of jdbc.password-file, jdbc.password-callable and jdbc.password")
         return self
 
@@ -192,7 +192,7 @@ def _is_ours(key: str, *, theirs: bool) -> bool:
     known = Keys.of(StoreOptions).fields
     if key in known:
         return True
-    is_near = _letters_only(key) in {_letters_only(each) for each in known}
+    is_near = _letters_only(key) in {_letters_only(option) for option in known}
     return is_near or (key.startswith("jdbc.") and not theirs)
 
 

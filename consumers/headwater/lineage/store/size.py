@@ -52,15 +52,15 @@ class StoreSize:
 
     @property
     def rows(self) -> int:
-        return sum(each.rows for each in self.tables)
+        return sum(table.rows for table in self.tables)
 
     @property
     def oldest(self) -> datetime | None:
-        return min((each.oldest for each in self.tables if each.oldest is not None), default=None)
+        return min((table.oldest for table in self.tables if table.oldest is not None), default=None)
 
     @property
     def newest(self) -> datetime | None:
-        return max((each.newest for each in self.tables if each.newest is not None), default=None)
+        return max((table.newest for table in self.tables if table.newest is not None), default=None)
 
 
 def size_of(connection: Connection) -> StoreSize:
@@ -69,7 +69,7 @@ def size_of(connection: Connection) -> StoreSize:
     tables = tuple(_sizes(connection, by_table))
     if connection.dialect.name == "sqlite":
         return StoreSize(tables, _file_bytes(connection))
-    return StoreSize(tables, sum(each.bytes or 0 for each in tables) if by_table else None)
+    return StoreSize(tables, sum(table.bytes or 0 for table in tables) if by_table else None)
 
 
 def _sizes(connection: Connection, by_table: Mapping[str, int]) -> Iterator[TableSize]:
@@ -113,4 +113,4 @@ def _file_bytes(connection: Connection) -> int | None:
     if not path:
         return None
     files = (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm"))
-    return sum(each.stat().st_size for each in files if each.exists())
+    return sum(file.stat().st_size for file in files if file.exists())

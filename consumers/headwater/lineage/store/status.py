@@ -50,7 +50,7 @@ def read_status(options: StoreOptions, history: MigrationHistory = HISTORY) -> S
             counts = [
                 select(func.count()).select_from(table(default_partition(name))) for name in PARTITIONED if is_apart
             ]
-            rest = sum(connection.execute(each).scalar_one() for each in counts) if is_apart else None
+            rest = sum(connection.execute(count).scalar_one() for count in counts) if is_apart else None
             noticed = last_set_back(connection)
         set_back = None if noticed is None else moment_of(noticed)
         return replace(status, has_views=has_views(engine, target), in_rest=rest, set_back=set_back)

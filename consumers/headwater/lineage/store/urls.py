@@ -134,7 +134,7 @@ def _of_jdbc(rest: str, database: DatabaseKind) -> URL:
     parameters = jdbc.translate_parameters(_pairs(match["query"] or ""), _PARAMETERS[database])
     credentials, _, hosts = (match["hosts"] or "localhost").rpartition("@")
     name, is_given, password = credentials.partition(":")
-    places = [_place(each) for each in hosts.split(",")]
+    places = [_place(host) for host in hosts.split(",")]
     url = URL.create(
         database.value,
         unquote(name) or None,

@@ -33,7 +33,7 @@ def load_switches(connection: Connection) -> list[CatalogOption]:
     row = table_of(t.CATALOG_OPTION).c
     columns = (row.catalog_id, row.catalog, row.name, row.value, row.first, row.last, row.id)
     found = connection.execute(select(*columns).where(row.name.in_(SWITCHES))).all()
-    ordered = sorted(found, key=lambda each: (*_of_one(each), each.first, bytes(each.id)))
+    ordered = sorted(found, key=lambda switch: (*_of_one(switch), switch.first, bytes(switch.id)))
     declared = (tuple(rows) for _, rows in groupby(ordered, _of_one))
     return [CatalogOption(rows[0].catalog or "", rows[0].name, _once(rows)) for rows in declared]
 
@@ -45,8 +45,8 @@ def _of_one(row: Any) -> tuple[bytes, str, str]:
 
 def _once(rows: Sequence[Any]) -> Sequence[Any]:
     """Leave out what says under another name of the catalog what was said before."""
-    values = [each.value for each in rows]
-    return tuple(each for n, each in enumerate(rows) if each.value not in values[:n])
+    values = [switch.value for switch in rows]
+    return tuple(switch for n, switch in enumerate(rows) if switch.value not in values[:n])
 
 
 def find_contradicting_options(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
@@ -54,19 +54,19 @@ def find_contradicting_options(connection: Connection, filters: GapFilter) -> It
 
     A driver that says false leaves out what others report; what one reports that says true isn't shown.
     """
-    contradicting = [each for each in load_switches(connection) if len(each.declared) > 1]
+    contradicting = [switches for switches in load_switches(connection) if len(switches.declared) > 1]
     used = _used_catalogs(connection, filters) if contradicting else None
-    for each in contradicting:
-        if used is not None and each.catalog not in used:
+    for switches in contradicting:
+        if used is not None and switches.catalog not in used:
             continue
-        for later in each.declared[1:]:
+        for later in switches.declared[1:]:
             is_early = filters.since is not None and later.last < filters.since
             if is_early or (filters.until is not None and later.first > filters.until):
                 continue
             yield PossibleGap(
                 GapCause.OPTION,
-                f"catalog {each.catalog}: a driver has {each.name}={later.value}, and {each.value} was declared first, "
-                "which holds",
+                f"catalog {switches.catalog}: a driver has {switches.name}={later.value}, and {switches.value} was "
+                "declared first, which holds",
                 time_of(later.first),
                 time_of(later.last),
                 reason="CATALOG_OPTION",

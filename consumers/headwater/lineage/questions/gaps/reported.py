@@ -25,8 +25,8 @@ def find_reported_gaps(connection: Connection, filters: GapFilter) -> Iterator[P
         chosen = chosen.where(gap.c.job_namespace == filters.job[0], gap.c.job == filters.job[1])
     if filters.datasets is not None:
         chosen = chosen.where(gap.c.dataset.in_(filters.datasets))
-    for each in connection.execute(chosen.order_by(gap.c.time, gap.c.producer, gap.c.sequence)):
-        found = _possible_gap(each)
+    for reported in connection.execute(chosen.order_by(gap.c.time, gap.c.producer, gap.c.sequence)):
+        found = _possible_gap(reported)
         if filters.until is None or found.since is None or found.since <= (time_of(filters.until) or found.since):
             yield found
 

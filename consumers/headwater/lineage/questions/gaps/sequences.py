@@ -60,9 +60,9 @@ class _Block:
 def find_sequence_gaps(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     """Yield the holes that are old enough to count."""
     gaps = _sequence_gaps(connection, _blocks(filters), {})
-    found = [each for each in gaps if each.until <= filters.now - SETTLE_MICROS]
+    found = [gap for gap in gaps if gap.until <= filters.now - SETTLE_MICROS]
     for several in (found[at : at + _AT_ONCE] for at in range(0, len(found), _AT_ONCE)):
-        about = _producers(connection, {each.producer for each in several})
+        about = _producers(connection, {gap.producer for gap in several})
         for gap in several:
             yield _possible_gap(gap, about.get(gap.producer))
     yield from _tails(connection, filters)
@@ -197,18 +197,18 @@ def _lowest_bit(block: _Block) -> int:
 def _producers(connection: Connection, which: set[bytes]) -> dict[bytes, Any]:
     row = table_of(t.PRODUCER).c
     chosen = select(row.producer, row.application, row.job_namespace, row.job, row.run).where(row.producer.in_(which))
-    return {bytes(each.producer): each for each in connection.execute(chosen)}
+    return {bytes(arrival.producer): arrival for arrival in connection.execute(chosen)}
 
 
 def _tails(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     """Yield events missing at the end: a producer that closed reports how many events it emitted."""
     found = connection.execute(_closed(filters)).all()
     for several in (found[at : at + _AT_ONCE] for at in range(0, len(found), _AT_ONCE)):
-        arrived = _arrived(connection, [bytes(each.producer) for each in several])
-        for each in several:
-            count = each.sequence - arrived.get(bytes(each.producer), each.sequence)
+        arrived = _arrived(connection, [bytes(gap.producer) for gap in several])
+        for gap in several:
+            count = gap.sequence - arrived.get(bytes(gap.producer), gap.sequence)
             if count > 0:
-                yield _tail(each, count)
+                yield _tail(gap, count)
 
 
 def _closed(filters: GapFilter) -> Any:
@@ -226,8 +226,8 @@ def _arrived(connection: Connection, producers: list[bytes]) -> dict[bytes, int]
     row = table_of(t.ARRIVAL).c
     chosen = select(row.producer, row.family, row.block, row.bits).where(row.producer.in_(producers))
     tops: dict[tuple[bytes, str], int] = {}
-    for each in connection.execute(chosen):
-        family, top = (bytes(each.producer), each.family), _top(_Block(each.block, each.bits, 0, 0))
+    for block in connection.execute(chosen):
+        family, top = (bytes(block.producer), block.family), _top(_Block(block.block, block.bits, 0, 0))
         tops[family] = max(tops.get(family, 0), top)
     sums: dict[bytes, int] = {}
     for (producer, _), top in tops.items():

@@ -40,15 +40,15 @@ def find_silent_producers(connection: Connection, filters: GapFilter) -> Iterato
         chosen = chosen.where(row.last >= filters.since)
     if filters.applications is not None:
         chosen = chosen.where(row.application.in_(filters.applications))
-    for each in connection.execute(chosen.order_by(row.last)):
+    for producer in connection.execute(chosen.order_by(row.last)):
         yield PossibleGap(
             GapCause.SILENCE,
             "its heartbeats stopped, and it never closed: what it did after that is unknown",
-            time_of(each.last),
-            producer=uuid_of(each.producer),
-            application=each.application,
-            run=uuid_of(each.run),
-            job=format_job(each.job_namespace, each.job),
+            time_of(producer.last),
+            producer=uuid_of(producer.producer),
+            application=producer.application,
+            run=uuid_of(producer.run),
+            job=format_job(producer.job_namespace, producer.job),
         )
 
 
@@ -70,15 +70,15 @@ def find_missing_parts(connection: Connection, filters: GapFilter) -> Iterator[P
         parts = parts.where(part.producer.in_(mine))
     chosen = parts.subquery()
     joined = select(chosen, *origin).outerjoin_from(chosen, beat, beat.c.producer == chosen.c.producer)
-    for each in connection.execute(joined.order_by(chosen.c.since, chosen.c.first_sequence)):
+    for assembly in connection.execute(joined.order_by(chosen.c.since, chosen.c.first_sequence)):
         yield PossibleGap(
             GapCause.PARTS,
-            f"{each.came} of the {each.of} parts of a {each.kind} came",
-            time_of(each.since),
-            time_of(each.until),
-            count=each.of - each.came,
-            producer=uuid_of(each.producer),
-            application=each.application,
-            run=uuid_of(each.run),
-            job=format_job(each.job_namespace, each.job),
+            f"{assembly.came} of the {assembly.of} parts of a {assembly.kind} came",
+            time_of(assembly.since),
+            time_of(assembly.until),
+            count=assembly.of - assembly.came,
+            producer=uuid_of(assembly.producer),
+            application=assembly.application,
+            run=uuid_of(assembly.run),
+            job=format_job(assembly.job_namespace, assembly.job),
         )

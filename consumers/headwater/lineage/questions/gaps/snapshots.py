@@ -30,22 +30,22 @@ def find_unknown_parents(connection: Connection, filters: GapFilter) -> Iterator
     row = access_of(t.WRITE).c
     lookup = PairLookup(_select_snapshots(filters), row.place_id, row.parent_snapshot)
     found = sorted(lookup.among(connection, {(bytes(place), parent) for place, parent in unknown}), key=_order)
-    hidden = ids_of_hidden_rows(connection, {(bytes(each.commit_id), each.barrier) for each in found})
-    for each in found:
-        if bytes(each.id) in hidden:
+    hidden = ids_of_hidden_rows(connection, {(bytes(read.commit_id), read.barrier) for read in found})
+    for read in found:
+        if bytes(read.id) in hidden:
             continue
         yield PossibleGap(
             GapCause.UNKNOWN_PARENT,
-            f"snapshot {each.snapshot} was made on {each.parent_snapshot}, which no event mentions",
+            f"snapshot {read.snapshot} was made on {read.parent_snapshot}, which no event mentions",
             None,
-            time_of(each.first),
-            application=each.application,
-            run=uuid_of(each.run),
-            job=format_job(each.job_namespace, each.job),
-            dataset=f"{each.namespace}/{each.name.lstrip('/')}",
-            generation=each.generation,
-            branch=each.branch,
-            snapshot=each.parent_snapshot,
+            time_of(read.first),
+            application=read.application,
+            run=uuid_of(read.run),
+            job=format_job(read.job_namespace, read.job),
+            dataset=f"{read.namespace}/{read.name.lstrip('/')}",
+            generation=read.generation,
+            branch=read.branch,
+            snapshot=read.parent_snapshot,
         )
 
 

@@ -25,25 +25,25 @@ from headwater.lineage.sql.tables import table_of
 def find_stream_breaks(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     """Yield them. A break beside a read that isn't shown isn't, either."""
     found = connection.execute(_select_ranges(filters)).all()
-    commits = {(bytes(each.commit_id), each.barrier) for each in found}
-    commits |= {(bytes(each.was_commit), each.was_barrier) for each in found}
+    commits = {(bytes(read.commit_id), read.barrier) for read in found}
+    commits |= {(bytes(read.was_commit), read.was_barrier) for read in found}
     hidden = ids_of_hidden_rows(connection, commits)
-    for each in found:
-        if not hidden.isdisjoint({bytes(each.id), bytes(each.was_id)}):
+    for read in found:
+        if not hidden.isdisjoint({bytes(read.id), bytes(read.was_id)}):
             continue
-        stopped, went_on = each.was or each.was_version, each.since_snapshot or each.since_version
+        stopped, went_on = read.was or read.was_version, read.since_snapshot or read.since_version
         yield PossibleGap(
             GapCause.STREAM,
             f"it stopped reading at {stopped} and went on behind {went_on}",
-            time_of(each.was_at),
-            time_of(each.committed_at),
-            application=each.application,
-            run=uuid_of(each.run),
-            job=format_job(each.job_namespace, each.job),
-            dataset=f"{each.namespace}/{each.name.lstrip('/')}",
-            generation=each.generation,
-            branch=each.branch,
-            snapshot=each.since_snapshot,
+            time_of(read.was_at),
+            time_of(read.committed_at),
+            application=read.application,
+            run=uuid_of(read.run),
+            job=format_job(read.job_namespace, read.job),
+            dataset=f"{read.namespace}/{read.name.lstrip('/')}",
+            generation=read.generation,
+            branch=read.branch,
+            snapshot=read.since_snapshot,
         )
 
 

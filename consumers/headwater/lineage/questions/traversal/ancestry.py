@@ -55,34 +55,34 @@ class Ancestry:
 
     def walk(self, reaches: Collection[AncestryRequest]) -> list[SnapshotWrite]:
         """Return all commits of these requests, each once. A state that was walked before isn't walked again."""
-        waiting = [each for each in reaches if each.at is not None]
+        waiting = [reach for reach in reaches if reach.at is not None]
         steps = 0
         while waiting:
-            asked = [each.at for each in waiting if each.at is not None]
-            missing = [each for each in asked if self._makers.near(each) is None]
+            asked = [reach.at for reach in waiting if reach.at is not None]
+            missing = [ref for ref in asked if self._makers.near(ref) is None]
             if missing and steps >= _STEPS:
                 self._read_on(missing)
-                missing = [each for each in missing if self._makers.near(each) is None]
+                missing = [ref for ref in missing if self._makers.near(ref) is None]
             self._makers.load(missing)
-            waiting = [each for each in waiting if self._step(each)]
+            waiting = [reach for reach in waiting if self._step(reach)]
             steps += 1
-        return list({write.id: write for each in reaches for write in each.found}.values())
+        return list({write.id: write for reach in reaches for write in reach.found}.values())
 
     def _step(self, reach: AncestryRequest) -> bool:
         """Take one step. Return whether the walk continues."""
         assert reach.at is not None  # noqa: S101 - those that have ended aren't waiting
         at = reach.at
-        write = self._makers.writer(at)
-        if not write:
+        writes = self._makers.writer(at)
+        if not writes:
             self._limits.add_snapshot(LimitReason.UNKNOWN_WRITER, at.dataset, at.snapshot, "its writer is unknown")
             return False
         if reach.is_state:
-            if write[0].id in self._of_states:
+            if writes[0].id in self._of_states:
                 return False
-            self._of_states.update(each.id for each in write)
-        reach.found += write
-        self._count(len(write))
-        return self._goes_on(reach, write)
+            self._of_states.update(write.id for write in writes)
+        reach.found += writes
+        self._count(len(writes))
+        return self._goes_on(reach, writes)
 
     def _count(self, commits: int) -> None:
         if self._left is not None:
@@ -90,11 +90,11 @@ class Ancestry:
             if self._left < 0:
                 raise LongHistory
 
-    def _goes_on(self, reach: AncestryRequest, write: list[SnapshotWrite]) -> bool:
-        first = write[0]
+    def _goes_on(self, reach: AncestryRequest, writes: list[SnapshotWrite]) -> bool:
+        first = writes[0]
         if reach.is_state and first.restarts:
             return False
-        parent = next((each.parent for each in write if each.parent is not None), None)
+        parent = next((write.parent for write in writes if write.parent is not None), None)
         if parent is None:
             self._is_beginning(reach, first)
             return False
@@ -123,8 +123,8 @@ class Ancestry:
 
     def _read_on(self, missing: Collection[SnapshotRef]) -> None:
         """Read the next portion of the tables' histories."""
-        wanted = {each.dataset: each.at for each in missing}
-        size = max(self._portions.get(each, _PORTION) for each in wanted)
+        wanted = {ref.dataset: ref.at for ref in missing}
+        size = max(self._portions.get(ref, _PORTION) for ref in wanted)
         self._portions.update(dict.fromkeys(wanted, min(size * 4, _GREATEST)))
         self._makers.read_back(wanted, size)
 

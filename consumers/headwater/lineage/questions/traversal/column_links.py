@@ -85,9 +85,9 @@ class JobColumnsLoader:
         row = table_of(t.JOB_LINEAGE_TABLE).c
         sides = select(row.fingerprint, row.variant, row.side, row.position, row.dataset)
         return {
-            (bytes(each.fingerprint), each.side, each.position): bytes(each.dataset)
-            for each in select_by_keys(self._connection, sides, row.fingerprint, wanted)
-            if (bytes(each.fingerprint), bytes(each.variant)) in variants and each.dataset is not None
+            (bytes(side_row.fingerprint), side_row.side, side_row.position): bytes(side_row.dataset)
+            for side_row in select_by_keys(self._connection, sides, row.fingerprint, wanted)
+            if (bytes(side_row.fingerprint), bytes(side_row.variant)) in variants and side_row.dataset is not None
         }
 
     def _link(
@@ -97,33 +97,33 @@ class JobColumnsLoader:
         places: Mapping[tuple[bytes, str, int], bytes],
     ) -> None:
         row = table_of(t.JOB_LINEAGE_COLUMN).c
-        for each in select_by_keys(self._connection, select(table_of(t.JOB_LINEAGE_COLUMN)), row.fingerprint, wanted):
-            fingerprint = bytes(each.fingerprint)
-            if (fingerprint, bytes(each.variant)) not in variants:
+        for column in select_by_keys(self._connection, select(table_of(t.JOB_LINEAGE_COLUMN)), row.fingerprint, wanted):
+            fingerprint = bytes(column.fingerprint)
+            if (fingerprint, bytes(column.variant)) not in variants:
                 continue
-            target = places.get((fingerprint, SINK, each.output))
-            source = places.get((fingerprint, "SOURCE", each.input))
+            target = places.get((fingerprint, SINK, column.output))
+            source = places.get((fingerprint, "SOURCE", column.input))
             shape = self._known[fingerprint]
             if target is not None and source is not None and shape is not None:
-                link = ColumnLink(_path(each.target), _path(each.source), each.derivation, each.expression)
+                link = ColumnLink(_path(column.target), _path(column.source), column.derivation, column.expression)
                 shape.links.setdefault((target, source), []).append(link)
 
 
 def view_links(definition: ViewDefinition) -> Iterator[tuple[bytes, ColumnLink]]:
     """Yield the column links of a view with their sources."""
-    for each in definition.columns:
-        source = definition.sources[each["input"]] if each["input"] < len(definition.sources) else None
+    for column in definition.columns:
+        source = definition.sources[column["input"]] if column["input"] < len(definition.sources) else None
         if source is not None:
-            path = tuple(each.get("target") or ())
-            yield source, ColumnLink(path, tuple(each["source"]), each["derivation"], each.get("expression"))
+            path = tuple(column.get("target") or ())
+            yield source, ColumnLink(path, tuple(column["source"]), column["derivation"], column.get("expression"))
 
 
 def covers(one: ColumnPath, other: ColumnPath) -> bool:
     """Return whether two column paths overlap, as a struct and its field do."""
     shorter = min(len(one), len(other))
-    return tuple(each.lower() for each in one[:shorter]) == tuple(each.lower() for each in other[:shorter])
+    return tuple(name.lower() for name in one[:shorter]) == tuple(name.lower() for name in other[:shorter])
 
 
 def _path(text: str | None) -> ColumnPath:
-    events: Any = json.loads(text) if text else ()
-    return tuple(events)
+    path: Any = json.loads(text) if text else ()
+    return tuple(path)

@@ -28,8 +28,8 @@ class Descendants:
         self.parents: dict[bytes, set[bytes]] = {}
         """The ids of the writes from which each descendant was reached."""
         self.by_number: dict[int, set[bytes]] = {}
-        for each in writes:
-            self._keep(each)
+        for write in writes:
+            self._keep(write)
 
     def add(self, child: SnapshotWrite, head: SnapshotWrite) -> bool:
         """Add a child. Return whether it is new."""
@@ -47,14 +47,14 @@ class Descendants:
         """Return the ancestors of the snapshot `until`, with itself, without those of the snapshot `since`."""
         ends, excluded = self.by_number.get(until, set()), self.by_number.get(since, set())
         found = self._ancestors(ends, excluded)
-        is_line = len(ends) == 1 and all(len(self.parents.get(each, ())) == 1 for each in found)
-        if not found or not excluded or (is_line and any(self.parents[each] == excluded for each in found)):
+        is_line = len(ends) == 1 and all(len(self.parents.get(child, ())) == 1 for child in found)
+        if not found or not excluded or (is_line and any(self.parents[child] == excluded for child in found)):
             return found
         return found - self._ancestors(excluded, ())
 
     def _ancestors(self, of: Collection[bytes], without: Collection[bytes]) -> set[bytes]:
         """Return these writes with their ancestors, as far as they are reached without passing some."""
-        found = {each for each in of if each not in without}
+        found = {ref for ref in of if ref not in without}
         waiting = list(found)
         while waiting:
             for parent in self.parents.get(waiting.pop(), ()):
@@ -77,7 +77,9 @@ class Descent:
     def walk(self, origins: Mapping[bytes, Collection[SnapshotWrite]]) -> dict[bytes, Descendants]:
         """Return the writes of each origin with all descendants that contain any of them."""
         found = {origin: Descendants(writes) for origin, writes in origins.items()}
-        heads = [(origin, each) for origin, writes in origins.items() for each in writes if each.snapshot is not None]
+        heads = [
+            (origin, write) for origin, writes in origins.items() for write in writes if write.snapshot is not None
+        ]
         self._makers.load(ref for _, head in heads if (ref := _own_ref(head)) is not None)
         visited = list(heads)
         steps = 0
@@ -112,7 +114,7 @@ class Descent:
         """Return whether this is a child of the write, and not of another with the same snapshot number."""
         ref = _parent_ref(child)
         makers = () if ref is None else self._makers.writer(ref)
-        return any(each.id == head.id for each in makers)
+        return any(maker.id == head.id for maker in makers)
 
     def _has_children(self, head: SnapshotWrite) -> bool:
         return any(pair in self._children for pair in self._pairs(head))
@@ -124,28 +126,28 @@ class Descent:
 
     def _ask(self, heads: Collection[SnapshotWrite]) -> bool:
         """Load children. Return whether anything new was found."""
-        pairs = {pair for each in heads for pair in self._pairs(each)} - self._asked
+        pairs = {pair for ref in heads for pair in self._pairs(ref)} - self._asked
         self._asked |= pairs
         return bool(pairs) and self._keep(self._makers.keep(load_children(self._makers.connection, pairs)))
 
     def _read_on(self, heads: Collection[SnapshotWrite]) -> None:
         """Read the next portion of the tables' history."""
-        for dataset, at in sorted({each.dataset: each.at for each in heads if each.dataset is not None}.items()):
+        for dataset, at in sorted({ref.dataset: ref.at for ref in heads if ref.dataset is not None}.items()):
             start = max(at, self._read_to.get(dataset, at))
             size = self._portions.get(dataset, _PORTION)
             self._portions[dataset] = min(size * 2, _GREATEST)
             group = list(self._makers.identities.group(dataset))
             found = self._makers.keep(load_writes_after(self._makers.connection, group, start, size))
             self._keep(found)
-            self._read_to[dataset] = max((each.at for each in found), default=start)
+            self._read_to[dataset] = max((write.at for write in found), default=start)
 
     def _keep(self, found: Collection[SnapshotWrite]) -> bool:
         is_news = False
-        for each in found:
-            if each.dataset is not None and each.parent is not None:
-                known = self._children.setdefault((each.dataset, each.parent), {})
-                is_news |= each.id not in known
-                known[each.id] = each
+        for write in found:
+            if write.dataset is not None and write.parent is not None:
+                known = self._children.setdefault((write.dataset, write.parent), {})
+                is_news |= write.id not in known
+                known[write.id] = write
         return is_news
 
 

@@ -48,7 +48,7 @@ class DownstreamWalk:
         """Yield the steps of each level, in portions: who needs only the first has few loaded. Each start is a snapshot
         with its known writes."""
         level, asked = 1, list(start)
-        self._done.update(each.id for _, write in asked for each in write)
+        self._done.update(write.id for _, writes in asked for write in writes)
         while asked:
             new: dict[bytes, SnapshotWrite] = {}
             for readers in self._readers(self._searches(asked)):
@@ -64,22 +64,24 @@ class DownstreamWalk:
     def _searches(self, asked: Sequence[tuple[SnapshotRef, Sequence[SnapshotWrite]]]) -> list[ReaderSearch]:
         by_dataset: dict[bytes, list[tuple[SnapshotRef, Sequence[SnapshotWrite]]]] = {}
         members = {ref.dataset: self._walk.identities.group(ref.dataset).keys() for ref, _ in asked}
-        read = known_sources(self._walk.connection, {each for group in members.values() for each in group})
-        for ref, write in asked:
+        read = known_sources(self._walk.connection, {member for group in members.values() for member in group})
+        for ref, writes in asked:
             if not read.isdisjoint(members[ref.dataset]):
-                by_dataset.setdefault(ref.dataset, []).append((ref, write))
-        writes = {dataset: [each for _, write in of for each in write] for dataset, of in by_dataset.items()}
-        found = {} if self._basis is Basis.COMMIT else self._descent.walk(writes)
+                by_dataset.setdefault(ref.dataset, []).append((ref, writes))
+        origins = {dataset: [write for _, writes in of for write in writes] for dataset, of in by_dataset.items()}
+        found = {} if self._basis is Basis.COMMIT else self._descent.walk(origins)
         return [ReaderSearch(of, found.get(dataset)) for dataset, of in by_dataset.items()]
 
     def _made_from(self, readers: Sequence[SnapshotRead], level: int) -> Iterator[LineageStep]:
         written: dict[bytes, list[SnapshotWrite]] = {}
         for write in load_writes_of_commits(
-            self._walk.connection, {(each.commit_id, each.barrier) for each in readers}
+            self._walk.connection, {(reader.commit_id, reader.barrier) for reader in readers}
         ):
             if write.commit_id is not None:
                 written.setdefault(write.commit_id, []).append(write)
-        edges = load_edges(self._walk.connection, [m for each in written.values() for m in each if m.made_from == SOME])
+        edges = load_edges(
+            self._walk.connection, [m for writes in written.values() for m in writes if m.made_from == SOME]
+        )
         pairs = [(write, read) for read in readers for write in written.get(read.commit_id, ())]
         for write, read in self._visible([(m, read) for m, read in pairs if self._is_from(m, read, edges)]):
             if (self._walk.as_of is None or write.at <= self._walk.as_of) and write.job[0] != VALIDATION_JOB_NAMESPACE:
@@ -91,29 +93,29 @@ class DownstreamWalk:
         for search in searches:
             for dataset in self._walk.identities.group(search.dataset):
                 by_dataset.setdefault(dataset, []).append(search)
-        exact = {(dataset, one) for dataset, of in by_dataset.items() for each in of for one in each.all_numbers}
-        over = {(dataset, one) for dataset, of in by_dataset.items() for each in of for one in each.numbers}
+        exact = {(dataset, one) for dataset, of in by_dataset.items() for start in of for one in start.all_numbers}
+        over = {(dataset, one) for dataset, of in by_dataset.items() for start in of for one in start.numbers}
         connection, seen = self._walk.connection, set[bytes]()
         for portion in growing_portions(
             chain(load_reads_at(connection, exact), load_ranges_containing(connection, over))
         ):
-            found = {each.id: each for each in portion if each.id not in seen}
+            found = {read.id: read for read in portion if read.id not in seen}
             seen.update(found)
-            refs = [ref for each in found.values() if (ref := snapshot_ref_of(each, each.last)) is not None]
+            refs = [ref for read in found.values() if (ref := snapshot_ref_of(read, read.last)) is not None]
             self._walk.makers.load(refs)
             self._load_histories(found.values(), by_dataset)
-            yield [each for each in found.values() if self._is_meant(each, by_dataset)]
+            yield [read for read in found.values() if self._is_meant(read, by_dataset)]
 
     def _load_histories(
         self, reads: Collection[SnapshotRead], by_dataset: Mapping[bytes, Sequence[ReaderSearch]]
     ) -> None:
         """Find the descendants of what is searched, where only they tell which changes contain it."""
-        unordered = {each.dataset for each in reads if is_range(each) and is_unordered(each.format)}
+        unordered = {read.dataset for read in reads if is_range(read) and is_unordered(read.format)}
         missing = {
-            each.dataset: each
+            start.dataset: start
             for dataset in unordered & by_dataset.keys()
-            for each in by_dataset[dataset or b""]
-            if each.descendants is None
+            for start in by_dataset[dataset or b""]
+            if start.descendants is None
         }
         found = self._descent.walk({dataset: search.writes for dataset, search in missing.items()})
         for dataset, descendants in found.items():
@@ -127,8 +129,8 @@ class DownstreamWalk:
             return False
         makers = self._walk.makers.of(ref)
         return any(
-            each.is_of(read, makers) or (is_range(read) and each.is_within(read))
-            for each in by_dataset.get(ref.dataset, ())
+            start.is_of(read, makers) or (is_range(read) and start.is_within(read))
+            for start in by_dataset.get(ref.dataset, ())
         )
 
     def _is_from(self, write: SnapshotWrite, read: SnapshotRead, edges: Mapping[bytes, set[bytes]]) -> bool:

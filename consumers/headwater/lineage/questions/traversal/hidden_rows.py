@@ -32,9 +32,9 @@ def load_marked_reads(walk: TraversalContext, commits: Collection[IdAndBarrier])
     found = list(load_reads_of_commits(walk.connection, commits))
     if walk.hiding.hides_nothing:
         return found
-    by = _load_reporters(walk, {(each.commit_id, each.barrier) for each in found})
-    hidden = walk.hiding.are_hidden([deletion_subject_of(each, by[each.commit_id, each.barrier]) for each in found])
-    return [each._replace(hidden=why) if why else each for each, why in zip(found, hidden, strict=True)]
+    by = _load_reporters(walk, {(row.commit_id, row.barrier) for row in found})
+    hidden = walk.hiding.are_hidden([deletion_subject_of(row, by[row.commit_id, row.barrier]) for row in found])
+    return [row._replace(hidden=why) if why else row for row, why in zip(found, hidden, strict=True)]
 
 
 def load_marked_writes(walk: TraversalContext, commits: Collection[IdAndBarrier]) -> Sequence[SnapshotWrite]:
@@ -42,8 +42,8 @@ def load_marked_writes(walk: TraversalContext, commits: Collection[IdAndBarrier]
     found = list(load_writes_of_commits(walk.connection, commits))
     if walk.hiding.hides_nothing:
         return found
-    hidden = walk.hiding.are_hidden([deletion_subject_of(each, each) for each in found])
-    return [each._replace(hidden=why) if why else each for each, why in zip(found, hidden, strict=True)]
+    hidden = walk.hiding.are_hidden([deletion_subject_of(row, row) for row in found])
+    return [row._replace(hidden=why) if why else row for row, why in zip(found, hidden, strict=True)]
 
 
 def ids_of_hidden_rows(connection: Connection, commits: Collection[IdAndBarrier]) -> set[bytes]:
@@ -51,18 +51,18 @@ def ids_of_hidden_rows(connection: Connection, commits: Collection[IdAndBarrier]
     walk = TraversalContext(connection)
     if not commits or walk.hiding.hides_nothing:
         return set()
-    reads = {each.id for each in load_marked_reads(walk, commits) if each.hidden}
-    return reads | {each.id for each in load_marked_writes(walk, commits) if each.hidden}
+    reads = {read.id for read in load_marked_reads(walk, commits) if read.hidden}
+    return reads | {write.id for write in load_marked_writes(walk, commits) if write.hidden}
 
 
 def _load_reporters(walk: TraversalContext, commits: Collection[IdAndBarrier]) -> Mapping[IdAndBarrier, CommitReporter]:
     return {
-        (bytes(each.id), each.barrier): CommitReporter(
-            (each.job_namespace, each.job),
-            (each.parent_namespace, each.parent_job),
-            None if each.run is None else bytes(each.run),
+        (bytes(reporter.id), reporter.barrier): CommitReporter(
+            (reporter.job_namespace, reporter.job),
+            (reporter.parent_namespace, reporter.parent_job),
+            None if reporter.run is None else bytes(reporter.run),
         )
-        for each in _reporters().by_barrier(walk.connection, commits)
+        for reporter in _reporters().by_barrier(walk.connection, commits)
     }
 
 

@@ -181,7 +181,7 @@ def _writes_of_many() -> Any:
     newest = select(row).where(row.c.place_id == place.c.id, row.c.first <= wanted.c.b).correlate(place, wanted)
     of_place = newest.order_by(row.c.first.desc()).limit(bindparam("number")).lateral("of_place")
     is_place = and_(place.c.dataset == wanted.c.a, place.c.made_from.is_not(None))
-    where = (each for each in place.c if each.name not in of_place.c)
+    where = (column for column in place.c if column.name not in of_place.c)
     of_dataset = select(of_place, *where).select_from(place).join(of_place, true()).where(is_place).correlate(wanted)
     one = of_dataset.order_by(of_place.c.first.desc()).limit(bindparam("number")).lateral("one")
     return _with_commits(one, one, wanted.join(one, true()), *_of(wanted))

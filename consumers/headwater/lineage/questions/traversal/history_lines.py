@@ -55,8 +55,8 @@ def state_span(connection: Connection, line: HistoryLine, span: SnapshotSpan) ->
     mine = _writes_on(line, row.snapshot <= span.low)
     restarts = select(row.snapshot).where(*mine, row.replaced == ALL).order_by(row.snapshot.desc()).limit(1)
     low = connection.scalar(restarts)
-    creations = [each.produced for each in _changes(connection, line, span.low) if each.kind == "CreateTable"]
-    created = max((each for each in creations if low is None or each > low), default=None)
+    creations = [change.produced for change in _changes(connection, line, span.low) if change.kind == "CreateTable"]
+    created = max((creation for creation in creations if low is None or creation > low), default=None)
     if created is not None and connection.scalar(_count(_writes_on(line, row.snapshot == created))) == 0:
         return SnapshotSpan(created + 1, span.high), True
     if low is not None:
@@ -71,8 +71,8 @@ def commits_of(connection: Connection, line: HistoryLine, span: SnapshotSpan) ->
     """Return the commits of a span, each of which is the next step of its line, and whether the first of them was made
     on one before the span."""
     row, changes = access_of(t.WRITE).c, _changes(connection, line, span.high)
-    filled = {each.produced for each in changes if each.produced >= span.low}
-    if any(each.parent_snapshot != each.produced - 1 for each in changes if each.produced >= span.low - 1):
+    filled = {change.produced for change in changes if change.produced >= span.low}
+    if any(change.parent_snapshot != change.produced - 1 for change in changes if change.produced >= span.low - 1):
         raise IrregularHistory
     commits = CommitSpan(line, span)
     steps = select(
@@ -96,7 +96,7 @@ def has_writes(connection: Connection, dataset: bytes) -> bool:
     row, change = access_of(t.WRITE).c, table_of(t.MODIFICATION).c
     written = select(row.id).where(row.dataset == dataset).limit(1)
     changed = select(change.id).where(change.dataset == dataset, change.produced.is_not(None)).limit(1)
-    return any(connection.scalar(each) is not None for each in (written, changed))
+    return any(connection.scalar(condition) is not None for condition in (written, changed))
 
 
 def sources_by_job(connection: Connection, commits: CommitSpan) -> list[Any]:
@@ -104,7 +104,7 @@ def sources_by_job(connection: Connection, commits: CommitSpan) -> list[Any]:
     read, commit = access_of(t.READ).c, table_of(t.COMMIT).c
     key = (*_source_key(), read.mode, commit.job_namespace, commit.job)
     found: list[Any] = [*connection.execute(_added_up([commits], key))]
-    if any(each.odd for each in found):
+    if any(island.odd for island in found):
         raise IrregularHistory
     return found
 
@@ -121,7 +121,7 @@ def ends_of(connection: Connection, line: HistoryLine, row: Any) -> tuple[int, i
     write = access_of(t.WRITE).c
     at_ends = _writes_on(line, write.first.in_((row.first_at, row.last_at)))
     found = sorted(connection.execute(select(write.first, write.snapshot).where(*at_ends)).all())
-    if [each.snapshot for each in found] != sorted({row.low, row.high}):
+    if [row.snapshot for row in found] != sorted({row.low, row.high}):
         raise IrregularHistory
     return row.low, row.high
 
@@ -151,8 +151,10 @@ def spans_read(
     if len(islands) > _MOST_SPANS:
         raise IrregularHistory
     last: Any = connection.scalar(select(func.max(ranges.c.until)))
-    ends = [*(each.reached for each in islands[1:]), last]
-    return [SnapshotSpan(each.since + 1, end) for each, end in zip(islands, ends, strict=True) if end > each.since]
+    ends = [*(island.reached for island in islands[1:]), last]
+    return [
+        SnapshotSpan(island.since + 1, end) for island, end in zip(islands, ends, strict=True) if end > island.since
+    ]
 
 
 def runs_with_gaps(connection: Connection, commits: CommitSpan) -> set[bytes]:
@@ -162,7 +164,7 @@ def runs_with_gaps(connection: Connection, commits: CommitSpan) -> set[bytes]:
     if connection.scalar(runs.limit(1)) is None:
         return set()
     its = select(commit.run).select_from(_with_reads()).where(*_is_in([commits]), commit.run.in_(runs))
-    return {bytes(each) for each in connection.scalars(its.distinct())}
+    return {bytes(place) for place in connection.scalars(its.distinct())}
 
 
 def _changes(connection: Connection, line: HistoryLine, until: int) -> list[Any]:
@@ -171,7 +173,7 @@ def _changes(connection: Connection, line: HistoryLine, until: int) -> list[Any]
     mine = (row.dataset == line.dataset, row.produced <= until, row.effect == "APPLIED")
     newest = select(row.produced, row.parent_snapshot, row.kind, row.generation, row.branch).where(*mine)
     found = list(connection.execute(newest.order_by(row.produced.desc()).limit(_MOST_CHANGES + 1)))
-    if len(found) > _MOST_CHANGES or any(each[3:] != line[1:] for each in found):
+    if len(found) > _MOST_CHANGES or any(other[3:] != line[1:] for other in found):
         raise IrregularHistory
     return found
 
@@ -188,7 +190,7 @@ def _writes_on(line: HistoryLine, *conditions: ColumnElement[bool]) -> list[Colu
 def _is_in(several: Sequence[CommitSpan]) -> list[ColumnElement[bool]]:
     """Return conditions: a write is in spans of one line."""
     row = access_of(t.WRITE).c
-    return _writes_on(several[0].line, or_(*(row.snapshot.between(*each.span) for each in several)))
+    return _writes_on(several[0].line, or_(*(row.snapshot.between(*span.span) for span in several)))
 
 
 def _is_step(row: Any, commits: CommitSpan) -> ColumnElement[bool]:

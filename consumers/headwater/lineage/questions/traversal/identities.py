@@ -86,7 +86,7 @@ class Identities:
                 *select_by_keys(self._connection, chosen, row.new, wanted),
             ]
             self._keep(found)
-            wanted = {bytes(each[side]) for each in found for side in (0, 1)}
+            wanted = {bytes(pair[side]) for pair in found for side in (0, 1)}
 
     def group(self, dataset: bytes) -> dict[bytes, Era]:
         """Return all identities of a dataset, each with the times for which it holds. Facts outside of them belong to

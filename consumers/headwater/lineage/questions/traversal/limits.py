@@ -46,11 +46,11 @@ class LimitCollector:
         for (why, dataset, detail), snapshots in self._of_snapshots.items():
             label = names[dataset].label if dataset in names else dataset.hex()
             found.append(AnswerLimit(why, f"{label}{_numbers(snapshots)}", detail))
-        return tuple(sorted(found, key=lambda each: (each.why.value, each.about, each.detail)))
+        return tuple(sorted(found, key=lambda limit: (limit.why.value, limit.about, limit.detail)))
 
 
 def _numbers(snapshots: Collection[int | None]) -> str:
-    known = sorted(each for each in snapshots if each is not None)
+    known = sorted(snapshot for snapshot in snapshots if snapshot is not None)
     if not known:
         return ""
     shown = ", ".join(map(str, known[:_SHOWN]))

@@ -67,7 +67,7 @@ class ReadAhead:
             return
         self._levels = min(2 * self._levels, _MOST_LEVELS)
         found = set(_snapshots_ahead(self._connection, missing, levels)).difference(self._writes)
-        self._writes.update((each, []) for each in found)
+        self._writes.update((snapshot, []) for snapshot in found)
         commits: set[tuple[bytes, int]] = set()
         for write in load_writes(self._connection, found):
             if write.dataset is not None and write.snapshot is not None and write.commit_id is not None:
@@ -79,9 +79,9 @@ class ReadAhead:
 
     def load_writes(self, snapshots: Collection[DatasetSnapshot]) -> Iterator[SnapshotWrite]:
         """Yield the writes of snapshots. Only those that aren't known yet are loaded."""
-        unknown = {each for each in snapshots if each not in self._writes}
-        for each in snapshots:
-            yield from self._writes.get(each, ())
+        unknown = {snapshot for snapshot in snapshots if snapshot not in self._writes}
+        for snapshot in snapshots:
+            yield from self._writes.get(snapshot, ())
         if unknown:
             yield from load_writes(self._connection, unknown)
 
@@ -94,8 +94,8 @@ def _snapshots_ahead(
     parameters: dict[str, Any] = {"levels": levels}
     for n in range(size):
         parameters[f"dataset{n}"], parameters[f"snapshot{n}"] = given[min(n, len(given) - 1)]
-    for each in connection.execute(_select_ahead(size), parameters).all():
-        yield bytes(each.dataset), each.snapshot
+    for row in connection.execute(_select_ahead(size), parameters).all():
+        yield bytes(row.dataset), row.snapshot
 
 
 @cache

@@ -22,16 +22,16 @@ class ReaderSearch:
 
     def __init__(self, wanted: Sequence[Wanted], states: Descendants | None) -> None:
         self.dataset = wanted[0][0].dataset
-        self.writes = [each for _, write in wanted for each in write]
+        self.writes = [write for _, writes in wanted for write in writes]
         self.descendants = states
         """Later writes, as far as they were needed so far."""
-        self._ids = {each.id for each in self.writes}
+        self._ids = {write.id for write in self.writes}
         self._states = frozenset[bytes]() if states is None else states.writes.keys()
         self._by_number: dict[int, list[Wanted]] = {}
-        self._refs = {each.id: ref for ref, write in wanted for each in write if not is_pointer(each)}
+        self._refs = {write.id: ref for ref, writes in wanted for write in writes if not is_pointer(write)}
         self._lines: dict[str | None, dict[str | None, list[int]]] = {}
-        for each in wanted:
-            self._by_number.setdefault(each[0].snapshot, []).append(each)
+        for pair in wanted:
+            self._by_number.setdefault(pair[0].snapshot, []).append(pair)
         for number in sorted(self._by_number):
             for ref, _ in self._by_number[number]:
                 self._lines.setdefault(ref.branch, {}).setdefault(ref.generation, []).append(number)
@@ -49,12 +49,12 @@ class ReaderSearch:
     def is_of(self, read: SnapshotRead, makers: Sequence[SnapshotWrite]) -> bool:
         """Return whether a read is of one of these snapshots, generation and branch, or of a state that contains it.
         Changes have to end with it. `makers` wrote what was read."""
-        made = {each.id for each in makers}
+        made = {maker.id for maker in makers}
         if made & self._ids or (not is_range(read) and made & self._states):
             return True
         return any(
-            (not made or not write) and _may_be(read.generation, ref.generation) and read.branch == ref.branch
-            for ref, write in self._by_number.get(read.snapshot or 0, ())
+            (not made or not writes) and _may_be(read.generation, ref.generation) and read.branch == ref.branch
+            for ref, writes in self._by_number.get(read.snapshot or 0, ())
             if read.snapshot is not None
         )
 
@@ -85,8 +85,8 @@ class ReaderSearch:
         if len(self._lines) == len(self._refs) == 1 and since not in known.by_number:
             return self._is_on_line(read, next(iter(self._refs.values())))
         return any(
-            (ref := self._refs.get(each)) is not None and ref.snapshot != since and self._is_on_line(read, ref)
-            for each in known.between(since, until)
+            (ref := self._refs.get(maker)) is not None and ref.snapshot != since and self._is_on_line(read, ref)
+            for maker in known.between(since, until)
         )
 
 

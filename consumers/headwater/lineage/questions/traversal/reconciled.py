@@ -40,18 +40,18 @@ def prefer_observed(connection: Connection, found: Iterable[SnapshotWrite]) -> l
     """
     writes = list(found)
     keys = {
-        (each.dataset, each.snapshot)
-        for each in writes
-        if each.evidence == RECONCILED and each.dataset is not None and each.snapshot is not None
+        (write.dataset, write.snapshot)
+        for write in writes
+        if write.evidence == RECONCILED and write.dataset is not None and write.snapshot is not None
     }
     if not keys:
         return writes
     observed = [*load_writes(connection, keys), *load_catalog_changes(connection, keys)]
     chosen: dict[bytes, SnapshotWrite] = {}
     for write in writes:
-        same = [each for each in observed if is_same_commit(write, each)] if write.evidence == RECONCILED else []
-        for each in [one._replace(at=min(write.at, one.at)) for one in same] or [write]:
-            chosen.setdefault(each.id, each)
+        same = [other for other in observed if is_same_commit(write, other)] if write.evidence == RECONCILED else []
+        for unified in [one._replace(at=min(write.at, one.at)) for one in same] or [write]:
+            chosen.setdefault(unified.id, unified)
     return list(chosen.values())
 
 

@@ -51,11 +51,11 @@ class SetBacks:
         """Return how often a snapshot's number became free after a time, until another one."""
         since, until = times
         return sum(
-            since < each.at <= until
-            and each.snapshot < snapshot
-            and each.branch == branch
-            and (None in {generation, each.generation} or each.generation == generation)
-            for each in self.of(dataset)
+            since < set_back.at <= until
+            and set_back.snapshot < snapshot
+            and set_back.branch == branch
+            and (None in {generation, set_back.generation} or set_back.generation == generation)
+            for set_back in self.of(dataset)
         )
 
     def has_any(self, dataset: bytes) -> bool:
@@ -68,11 +68,11 @@ class SetBacks:
         if known is None:
             group = list(self._identities.group(dataset))
             known = [
-                SetBack(each.generation, each.branch, each.snapshot, each.at)
-                for each in load_pointers(self._connection, group, _ROLLBACK)
-                if each.snapshot is not None
+                SetBack(pointer.generation, pointer.branch, pointer.snapshot, pointer.at)
+                for pointer in load_pointers(self._connection, group, _ROLLBACK)
+                if pointer.snapshot is not None
             ]
-            known += [merge for each in group for merge in self._merges(each, known)]
+            known += [merge for key in group for merge in self._merges(key, known)]
             self._known[dataset] = known
         return known
 
@@ -83,12 +83,14 @@ class SetBacks:
         chosen = select(row.detail, row.generation, row.time).where(
             row.dataset == dataset, row.kind == "BranchMerged", row.effect == "APPLIED"
         )
-        merges = [(json.loads(each.detail), each.generation, each.time) for each in self._connection.execute(chosen)]
+        merges = [
+            (json.loads(change.detail), change.generation, change.time) for change in self._connection.execute(chosen)
+        ]
         if not merges:
             return []
         begun = {
-            each.branch: (each.from_snapshot or 0, each.first)
-            for each in self._connection.execute(
+            started.branch: (started.from_snapshot or 0, started.first)
+            for started in self._connection.execute(
                 select(branch.branch, branch.from_snapshot, branch.first).where(branch.dataset == dataset)
             )
         }
@@ -96,6 +98,8 @@ class SetBacks:
         for detail, generation, at in merges:
             into = detail.get("into")
             start, created = begun.get(detail.get("branch"), (0, 0))
-            since = [each.snapshot for each in rollbacks if each.branch == into and created < each.at <= at]
+            since = [
+                rollback.snapshot for rollback in rollbacks if rollback.branch == into and created < rollback.at <= at
+            ]
             found.append(SetBack(generation, into, min([start, *since]), at, detail.get("snapshot")))
         return found

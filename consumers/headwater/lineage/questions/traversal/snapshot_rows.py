@@ -21,7 +21,7 @@ from headwater.lineage.sql.tables import row_exists, table_of
 
 ICEBERG: Final = Format.ICEBERG.value
 PAIMON: Final = Format.PAIMON.value
-ORDERED: Final = tuple(each.value for each in Format if each.has_ordered_snapshots)
+ORDERED: Final = tuple(format_.value for format_ in Format if format_.has_ordered_snapshots)
 CHANGES: Final = "CHANGES"
 NOTHING: Final = "NOTHING"
 _PORTION: Final = 500
@@ -125,8 +125,8 @@ def load_pointers(connection: Connection, datasets: Collection[bytes], kind: str
     """Load the commits of a kind that only point to a snapshot: their places say which there are."""
     place = table_of(t.PLACE).c
     is_of_kind = (place.dataset.in_(datasets), place.commit_kind == kind)
-    places = [bytes(each) for each in connection.scalars(select(place.id).where(*is_of_kind))]
-    return [to_write(each) for each in select_by_keys(connection, _writes(), access_of(t.WRITE).c.place_id, places)]
+    places = [bytes(key) for key in connection.scalars(select(place.id).where(*is_of_kind))]
+    return [to_write(row) for row in select_by_keys(connection, _writes(), access_of(t.WRITE).c.place_id, places)]
 
 
 def load_sources(
@@ -135,10 +135,10 @@ def load_sources(
     """Return the reads that each write was made from, by its id. If that is unknown, all reads of its commit. Reads of
     commits that are `known` aren't loaded."""
     by_commit = dict(known or {})
-    commits = {(each.commit_id, each.barrier) for each in made if each.commit_id is not None}
-    for each in load_reads_of_commits(connection, {each for each in commits if each[0] not in by_commit}):
-        by_commit.setdefault(each.commit_id, []).append(each)
-    edges = load_edges(connection, [each for each in made if each.made_from == SOME])
+    commits = {(write.commit_id, write.barrier) for write in made if write.commit_id is not None}
+    for source in load_reads_of_commits(connection, {commit for commit in commits if commit[0] not in by_commit}):
+        by_commit.setdefault(source.commit_id, []).append(source)
+    edges = load_edges(connection, [write for write in made if write.made_from == SOME])
     found: dict[bytes, list[SnapshotRead]] = {}
     for write in made:
         read = by_commit.get(write.commit_id or b"", [])
@@ -151,9 +151,9 @@ def load_edges(connection: Connection, made: Collection[SnapshotWrite]) -> Mappi
     """Return the reads of each write, as `commit_edges` has them."""
     edges: dict[bytes, set[bytes]] = {}
     if made:
-        keys = [(each.id, each.barrier) for each in made]
-        for each in _lookup("edges", "write_id", "barrier").by_barrier(connection, keys):
-            edges.setdefault(bytes(each[0]), set()).add(bytes(each[1]))
+        keys = [(write.id, write.barrier) for write in made]
+        for edge in _lookup("edges", "write_id", "barrier").by_barrier(connection, keys):
+            edges.setdefault(bytes(edge[0]), set()).add(bytes(edge[1]))
     return edges
 
 
@@ -206,6 +206,7 @@ def produced_by_changes() -> Any:
     return select(row).where(row.c.produced.is_not(None), row.c.effect == "APPLIED")
 
 
+_NOBODY: Final = (None, None)
 _NAME: Final = ("catalog", "database_name", "table_name", "generation", "branch")
 OF_WRITE: Final = (
     *("id", "barrier", "commit_id", "dataset", *_NAME, "snapshot", "version", "opaque", "parent_snapshot"),
@@ -220,74 +221,77 @@ _OF_READ: Final = (
 )
 
 
-def to_write(each: Any) -> SnapshotWrite:
-    """Convert a row of `_writes`, by the order of its columns: there can be very many."""
-    write, barrier, commit, dataset, catalog, database, table, generation, branch, *others = each
-    snapshot, version, opaque, parent, kind, replaced, made_from, form, candidates, main, last, first, *by = others
-    at, namespace, job, parent_namespace, parent_job, run, fingerprint, evidence = by
+def to_write(row: Iterable[Any]) -> SnapshotWrite:
+    """Convert a row of `_writes`. Its columns are in the order of the names here: there can be very many rows, and to
+    ask each for its columns by their names takes twice as long."""
+    # fmt: off
+    (
+        id_, barrier, commit_id, dataset, catalog, database, table, generation, branch,
+        snapshot, version, opaque, parent, kind, replaced, made_from, format_, candidates, main, last, first,
+        committed_at, job_namespace, job, parent_namespace, parent_job, run, fingerprint, evidence,
+    ) = row
+    # fmt: on
     return SnapshotWrite(
-        bytes(write),
-        barrier,
-        bytes(commit),
-        None if dataset is None else bytes(dataset),
-        (catalog, database, table),
-        generation,
-        branch,
-        snapshot,
-        version,
-        opaque,
-        parent,
-        kind or "UNKNOWN",
-        replaced or "UNKNOWN",
-        made_from or "UNKNOWN",
-        form,
-        candidates,
-        last,
-        first if at is None else at,
-        (namespace, job),
-        (parent_namespace, parent_job),
-        None if run is None else bytes(run),
-        None if fingerprint is None else bytes(fingerprint),
-        evidence,
-        main != 0,
+        id=bytes(id_),
+        barrier=barrier,
+        commit_id=bytes(commit_id),
+        dataset=None if dataset is None else bytes(dataset),
+        name=(catalog, database, table),
+        generation=generation,
+        branch=branch,
+        snapshot=snapshot,
+        version=version,
+        opaque=opaque,
+        parent=parent,
+        kind=kind or "UNKNOWN",
+        replaced=replaced or "UNKNOWN",
+        made_from=made_from or "UNKNOWN",
+        format=format_,
+        candidates=candidates,
+        last=last,
+        at=first if committed_at is None else committed_at,
+        job=(job_namespace, job),
+        parent_job=(parent_namespace, parent_job),
+        run=None if run is None else bytes(run),
+        fingerprint=None if fingerprint is None else bytes(fingerprint),
+        evidence=evidence,
+        main=main != 0,
     )
 
 
-def change_to_write(each: Any) -> SnapshotWrite:
+def change_to_write(change: Any) -> SnapshotWrite:
     """Convert a catalog change. CREATE TABLE starts a table; other DDL keeps its rows."""
-    creates = each.kind == "CreateTable"
-    nobody = (None, None)
+    creates = change.kind == "CreateTable"
     return SnapshotWrite(
-        bytes(each.id),
-        0,
-        None,
-        _bytes(each.dataset),
-        (each.catalog, each.database_name, each.table_name),
-        each.generation,
-        each.branch,
-        each.produced,
-        None,
-        None,
-        None if creates else each.parent_snapshot,
-        each.kind,
-        ALL if creates else NOTHING,
-        ALL,
-        None,
-        None,
-        each.time,
-        each.time,
-        nobody,
-        nobody,
-        None,
-        None,
+        id=bytes(change.id),
+        barrier=0,
+        commit_id=None,
+        dataset=_bytes(change.dataset),
+        name=(change.catalog, change.database_name, change.table_name),
+        generation=change.generation,
+        branch=change.branch,
+        snapshot=change.produced,
+        version=None,
+        opaque=None,
+        parent=None if creates else change.parent_snapshot,
+        kind=change.kind,
+        replaced=ALL if creates else NOTHING,
+        made_from=ALL,
+        format=None,
+        candidates=None,
+        last=change.time,
+        at=change.time,
+        job=_NOBODY,
+        parent_job=_NOBODY,
+        run=None,
+        fingerprint=None,
     )
 
 
-def _to_read(each: Any) -> SnapshotRead:
+def _to_read(found: Iterable[Any]) -> SnapshotRead:
     """Convert a row of `reads`, by the order of its columns."""
-    read, barrier, commit, dataset, catalog, database, table, *others = each
-    dataset = None if dataset is None else bytes(dataset)
-    return SnapshotRead(bytes(read), barrier, bytes(commit), dataset, (catalog, database, table), *others)
+    read, barrier, commit, dataset, catalog, database, table, *others = found
+    return SnapshotRead(bytes(read), barrier, bytes(commit), _bytes(dataset), (catalog, database, table), *others)
 
 
 def _bytes(value: Any) -> bytes | None:
@@ -301,7 +305,7 @@ def is_unordered(table_format: str | None) -> bool:
 
 def known_sources(connection: Connection, datasets: Collection[bytes]) -> set[bytes]:
     """Return the datasets that any commit read."""
-    return {bytes(each.dataset) for each in _places_read().by_key(connection, datasets)}
+    return {bytes(place.dataset) for place in _places_read().by_key(connection, datasets)}
 
 
 @cache
@@ -318,10 +322,10 @@ def load_ranges_containing(connection: Connection, keys: Iterable[tuple[bytes, i
         numbers.setdefault(dataset, []).append(number)
     places = list(_places_of_changes().by_key(connection, numbers))
     ordered = [
-        (bytes(each.id), one) for each in places if not _has_no_order(each) for one in numbers[bytes(each.dataset)]
+        (bytes(place.id), one) for place in places if not _has_no_order(place) for one in numbers[bytes(place.dataset)]
     ]
     yield from map(_to_read, _ranges().among(connection, ordered, is_lazy=True))
-    row, others = access_of(t.READ).c, [bytes(each.id) for each in places if _has_no_order(each)]
+    row, others = access_of(t.READ).c, [bytes(place.id) for place in places if _has_no_order(place)]
     beginning_known = reads().where(row.since_snapshot.is_not(None))
     yield from map(_to_read, select_by_keys(connection, beginning_known, row.place_id, others))
 
@@ -346,7 +350,7 @@ def _ranges() -> RangeLookup:
 
 def write_places(connection: Connection, datasets: Iterable[bytes]) -> list[bytes]:
     """Return the places at which commits write these datasets."""
-    return [place for place, _ in place_keys(connection, t.WRITE, ((each, None) for each in datasets))]
+    return [place for place, _ in place_keys(connection, t.WRITE, ((dataset, None) for dataset in datasets))]
 
 
 def load_unversioned_before(connection: Connection, datasets: Collection[bytes], at: int) -> Iterator[SnapshotWrite]:
@@ -369,4 +373,6 @@ def _in_portions(connection: Connection, ordered: Any) -> Iterator[Any]:
 def known_targets(connection: Connection, datasets: Collection[bytes]) -> set[bytes]:
     """Return the datasets that have any known source."""
     row = table_of(t.TABLE_EDGE).c
-    return {bytes(each[0]) for each in select_by_keys(connection, select(row.target).distinct(), row.target, datasets)}
+    return {
+        bytes(target[0]) for target in select_by_keys(connection, select(row.target).distinct(), row.target, datasets)
+    }

@@ -82,36 +82,36 @@ class SnapshotWriters:
     def load(self, ref: Iterable[SnapshotRef]) -> None:
         """Load all writes with these numbers. Catalog changes are loaded only where no commit matches."""
         asked = list(ref)
-        pairs = {pair for each in asked for pair in self._pairs(each)} - self._whole
+        pairs = {pair for ref in asked for pair in self._pairs(ref)} - self._whole
         if not pairs:
             return
         self._whole |= pairs
         self.keep(self.ahead.load_writes(pairs))
-        missing = {pair for each in asked if not self._by_commit(each) for pair in self._pairs(each)} - self._changes
+        missing = {pair for ref in asked if not self._by_commit(ref) for pair in self._pairs(ref)} - self._changes
         if missing:
             self._changes |= missing
             self.keep(load_catalog_changes(self.connection, missing))
 
     def prepare(self, refs: Iterable[SnapshotRef], depth: int | None) -> None:
         """Load what these snapshots were made from too, as far as a walk of that depth asks for it soon."""
-        self.ahead.prepare({pair for each in refs for pair in self._pairs(each)} - self._whole, depth)
+        self.ahead.prepare({pair for ref in refs for pair in self._pairs(ref)} - self._whole, depth)
 
     def _by_commit(self, ref: SnapshotRef) -> bool:
         """Return whether a commit certainly wrote it."""
         there = self._candidates(ref)
-        exact = [each for each in there if each.branch == ref.branch and each.generation == ref.generation]
+        exact = [write for write in there if write.branch == ref.branch and write.generation == ref.generation]
         return bool(exact) and len(exact) == len(there)
 
     def keep(self, found: Iterable[SnapshotWrite]) -> list[SnapshotWrite]:
         """Cache writes that were loaded otherwise. Those that aren't shown are marked as hidden."""
         kept = prefer_observed(self.connection, found)
         if not self.hiding.hides_nothing:
-            hidden = self.hiding.are_hidden([deletion_subject_of(each, each) for each in kept])
-            kept = [each._replace(hidden=why) if why else each for each, why in zip(kept, hidden, strict=True)]
-        for each in kept:
-            if each.dataset is not None and each.snapshot is not None:
-                self._known.setdefault((each.dataset, each.snapshot), {})[each.id] = each
-                self._determined.pop(each.snapshot, None)
+            hidden = self.hiding.are_hidden([deletion_subject_of(write, write) for write in kept])
+            kept = [write._replace(hidden=why) if why else write for write, why in zip(kept, hidden, strict=True)]
+        for write in kept:
+            if write.dataset is not None and write.snapshot is not None:
+                self._known.setdefault((write.dataset, write.snapshot), {})[write.id] = write
+                self._determined.pop(write.snapshot, None)
         return kept
 
     def read_back(self, starts: Mapping[bytes, int], number: int) -> dict[bytes, list[SnapshotWrite]]:
@@ -122,11 +122,13 @@ class SnapshotWriters:
             if start != _BEGINNING:
                 wanted[dataset] = Portion(list(self.identities.group(dataset)), start)
         found = load_histories(self.connection, wanted, number)
-        self._read_to.update((each, _BEGINNING if part.since is None else part.since) for each, part in found.items())
+        self._read_to.update((key, _BEGINNING if part.since is None else part.since) for key, part in found.items())
         kept: dict[bytes | None, list[SnapshotWrite]] = {}
-        for write in self.keep(each for part in found.values() for each in part.writes):
+        for write in self.keep(write for part in found.values() for write in part.writes):
             kept.setdefault(write.dataset, []).append(write)
-        return {each: [one for key in part.datasets for one in kept.get(key, ())] for each, part in wanted.items()}
+        return {
+            subject: [one for key in part.datasets for one in kept.get(key, ())] for subject, part in wanted.items()
+        }
 
     def is_read_back(self, dataset: bytes) -> bool:
         """Return whether some of a table's history was read."""
@@ -143,7 +145,7 @@ class SnapshotWriters:
         if self._pairs(ref) <= self._whole:
             found = self._choose(ref, there)
         else:
-            certain = [each for each in there if each.branch == ref.branch and each.generation == ref.generation]
+            certain = [write for write in there if write.branch == ref.branch and write.generation == ref.generation]
             found = _choose_writes(certain, ref.at)
             if not found:
                 return None
@@ -161,18 +163,20 @@ class SnapshotWriters:
         return self._choose(ref, self._candidates(ref))
 
     def _choose(self, ref: SnapshotRef, there: list[SnapshotWrite]) -> list[SnapshotWrite]:
-        exact = [each for each in there if each.branch == ref.branch and not is_pointer(each)]
+        exact = [write for write in there if write.branch == ref.branch and not is_pointer(write)]
         if exact and not ref.any_branch:
             return _choose_writes(exact, ref.at)
-        if ref.any_branch or any(each.format == ICEBERG for each in there):
+        if ref.any_branch or any(write.format == ICEBERG for write in there):
             return _choose_writes(there, ref.at)
-        merged = [each for each in there if (each.branch, ref.branch) in self._merges(ref.dataset)]
+        merged = [write for write in there if (write.branch, ref.branch) in self._merges(ref.dataset)]
         return self._inherited(ref) or _choose_writes(merged, ref.at)
 
     def generations(self, ref: SnapshotRef) -> set[str]:
         """Return the generations of the table that have this number."""
         return {
-            each.generation for each in self._candidates(ref._replace(generation=None)) if each.generation is not None
+            write.generation
+            for write in self._candidates(ref._replace(generation=None))
+            if write.generation is not None
         }
 
     def _pairs(self, ref: SnapshotRef) -> set[DatasetSnapshot]:
@@ -182,19 +186,19 @@ class SnapshotWriters:
         generation, there = ref.generation, []
         for dataset, (_, until) in self.identities.group(ref.dataset).items():
             known = self._known.get((dataset, ref.snapshot))
-            for each in known.values() if known else ():
-                is_same = generation is not None and each.generation == generation
-                if is_same or (each.at <= until and (generation is None or each.generation is None)):
-                    there.append(each)
+            for write in known.values() if known else ():
+                is_same = generation is not None and write.generation == generation
+                if is_same or (write.at <= until and (generation is None or write.generation is None)):
+                    there.append(write)
         if generation is not None and len(there) > 1:
-            there = [each for each in there if each.generation == generation] or there
+            there = [write for write in there if write.generation == generation] or there
         if not there or not self._was_ever_set_back(ref, there):
             return there
-        return [each for each in there if not self._is_replaced(each, ref)]
+        return [write for write in there if not self._is_replaced(write, ref)]
 
     def _was_ever_set_back(self, ref: SnapshotRef, there: Collection[SnapshotWrite]) -> bool:
         """Return whether numbers of a table can have come again. Only Paimon's do."""
-        return any(each.format == PAIMON for each in there) and bool(self.set_backs.of(ref.dataset))
+        return any(write.format == PAIMON for write in there) and bool(self.set_backs.of(ref.dataset))
 
     def _is_replaced(self, write: SnapshotWrite, ref: SnapshotRef) -> bool:
         """Return whether a table was set back behind a snapshot between when it was written and when it was read: then
@@ -220,14 +224,14 @@ class SnapshotWriters:
             found = self.connection.execute(
                 select(row.branch, row.from_branch, row.from_snapshot, row.first).where(row.dataset == dataset)
             )
-            known = self._branches[dataset] = [(each[0], each[1], each[2], each[3]) for each in found]
+            known = self._branches[dataset] = [(row[0], row[1], row[2], row[3]) for row in found]
         return known
 
     def _merges(self, dataset: bytes) -> set[tuple[str | None, str | None]]:
         row = table_of(t.MODIFICATION).c
         ref = select(row.detail).where(row.dataset == dataset, row.kind == "BranchMerged", row.effect == "APPLIED")
-        merges = [json.loads(each) for each in self.connection.scalars(ref)]
-        return {(each.get("branch"), each.get("into")) for each in merges}
+        merges = [json.loads(text) for text in self.connection.scalars(ref)]
+        return {(merge.get("branch"), merge.get("into")) for merge in merges}
 
 
 def _choose_writes(there: Collection[SnapshotWrite], at: int) -> list[SnapshotWrite]:
@@ -236,15 +240,15 @@ def _choose_writes(there: Collection[SnapshotWrite], at: int) -> list[SnapshotWr
     if len(there) < 2:
         return [] if any(map(is_pointer, there)) else list(there)
     ranks = (
-        [each for each in there if each.commit_id is not None and not is_pointer(each)],
-        [each for each in there if each.commit_id is None],
+        [write for write in there if write.commit_id is not None and not is_pointer(write)],
+        [write for write in there if write.commit_id is None],
     )
     for rank in ranks:
         if rank:
-            before = [each for each in rank if each.at <= at]
+            before = [write for write in rank if write.at <= at]
             best = max(before, key=_order) if before else min(rank, key=_order)
             same = best.commit_id
-            return [best] if same is None else [each for each in rank if each.commit_id == same]
+            return [best] if same is None else [write for write in rank if write.commit_id == same]
     return []
 
 

@@ -112,13 +112,13 @@ def visible_edges(connection: Connection, edges: Sequence[Any], limits: LimitCol
         return list(edges)
     sides = ((SOURCE, "source"), (SINK, "target"))
     catalogs = _catalogs_of(connection, edges) if hiding.has_catalogs else {}
-    hidden = [hiding.are_hidden([_subject(each, side, end, catalogs) for each in edges]) for side, end in sides]
+    hidden = [hiding.are_hidden([_subject(edge, side, end, catalogs) for edge in edges]) for side, end in sides]
     reasons = [next(filter(None, both), None) for both in zip(*hidden, strict=True)]
-    shown = [each for each, why in zip(edges, reasons, strict=True) if why is None]
+    shown = [edge for edge, why in zip(edges, reasons, strict=True) if why is None]
     omitted = reasons.count(LimitReason.OMITTED)
     held = _confirmed_edges(connection, shown) if hiding.has_runs else None
     if held is not None:
-        shown = [each for each in shown if each.source is None or each.target is None or _key(each) in held]
+        shown = [edge for edge in shown if edge.source is None or edge.target is None or _key(edge) in held]
     limits.add_hidden_edges({LimitReason.DELETED: len(edges) - len(shown) - omitted, LimitReason.OMITTED: omitted})
     return shown
 
@@ -132,11 +132,11 @@ def _subject(edge: Any, side: str, end: str, catalogs: Mapping[bytes, str]) -> D
 
 def _catalogs_of(connection: Connection, edges: Sequence[Any]) -> dict[bytes, str]:
     """Return each dataset's catalog by its current name; edges between datasets have no names of their own."""
-    ends = {bytes(end) for each in edges for end in (each.target, each.source) if end is not None}
+    ends = {bytes(end) for edge in edges for end in (edge.target, edge.source) if end is not None}
     return {
-        key: each.known_as[0].partition(".")[0]
-        for key, each in load_datasets(connection, ends).items()
-        if each.known_as
+        key: dataset.known_as[0].partition(".")[0]
+        for key, dataset in load_datasets(connection, ends).items()
+        if dataset.known_as
     }
 
 
@@ -163,7 +163,7 @@ def _confirmed_edges(connection: Connection, edges: Sequence[Any]) -> set[tuple[
     query = select(edge.c.target, edge.c.source, edge.c.job_namespace, edge.c.job).where(
         exists().select_from(read.join(write, true())).where(alive)
     )
-    targets = {bytes(each.target) for each in edges if each.target is not None}
+    targets = {bytes(edge.target) for edge in edges if edge.target is not None}
     return {
         (bytes(e[0]), bytes(e[1]), e[2], e[3])
         for e in select_by_keys(connection, query, edge.c.target, targets)

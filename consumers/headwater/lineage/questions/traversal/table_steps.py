@@ -73,26 +73,26 @@ class TableWalk:
 
     def _follow(self, edges: Sequence[Any], members: IdentityMembers) -> Iterator[TableStep]:
         met: list[tuple[bytes, bytes, Any]] = []
-        for each in edges:
-            here, there = (each.target, each.source) if self._upward else (each.source, each.target)
+        for edge in edges:
+            here, there = (edge.target, edge.source) if self._upward else (edge.source, edge.target)
             for one, era in members[bytes(here)]:
-                if each.first <= era.until and each.last > era.since and self._leads_on(one, there, each):
-                    met.append((one, bytes(there), each))
+                if edge.first <= era.until and edge.last > era.since and self._leads_on(one, there, edge):
+                    met.append((one, bytes(there), edge))
         self.identities.load({there for _, there, _ in met})
-        for one, there, each in met:
-            yield TableStep(one, self.identities.one(there, None, each.last), each)
+        for one, there, edge in met:
+            yield TableStep(one, self.identities.one(there, None, edge.last), edge)
 
-    def _leads_on(self, one: bytes, there: Any, each: Any) -> bool:
+    def _leads_on(self, one: bytes, there: Any, edge: Any) -> bool:
         """Return whether an edge certainly leads to a dataset. Anything else is a limit."""
-        why, what = LimitReason.OPAQUE, f"something was read that Spark doesn't show: {each.opaque}"
-        if each.certainty != EXACT:
-            job = format_job(each.job_namespace, each.job)
+        why, what = LimitReason.OPAQUE, f"something was read that Spark doesn't show: {edge.opaque}"
+        if edge.certainty != EXACT:
+            job = format_job(edge.job_namespace, edge.job)
             why = LimitReason.UNKNOWN_SOURCES
             what = f"a commit of {job} read other tables beside it, and what it is made from isn't known"
         elif there is not None:
             return True
-        elif each.opaque is None:
-            name = each.source_name if self._upward else each.target_name
+        elif edge.opaque is None:
+            name = edge.source_name if self._upward else edge.target_name
             what = f"{name} is known by its name only, and isn't followed"
         self._limits.add_snapshot(why, one, None, what)
         return False

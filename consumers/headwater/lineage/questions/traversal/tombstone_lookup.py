@@ -35,7 +35,7 @@ class TombstoneLookup:
         table = table_of(t.TOMBSTONE)
         found = connection.execute(_some_stones(), {"number": _FEW + 1}).mappings().all()
         self._switches = CatalogSwitches(_load_switches(connection) if found[0]["switched_off"] else ())
-        few = [each for each in found if each["id"] is not None]
+        few = [row for row in found if row["id"] is not None]
         self._all_known = len(few) <= _FEW
         if self._all_known:
             self._keep(few)
@@ -58,13 +58,13 @@ class TombstoneLookup:
     def are_hidden(self, subjects: Collection[DeletionSubject]) -> list[LimitReason | None]:
         """Return for each subject why it is hidden: DELETED, OMITTED, or None for what is visible."""
         if not self._all_known:
-            self._look("run", (each.run for each in subjects))
-            self._look("job", (name for each in subjects for name in (each.job[1], each.parent[1])))
-            self._look("dataset", (each.dataset for each in subjects))
+            self._look("run", (subject.run for subject in subjects))
+            self._look("job", (name for subject in subjects for name in (subject.job[1], subject.parent[1])))
+            self._look("dataset", (subject.dataset for subject in subjects))
         elif self.hides_nothing:
             return [None] * len(subjects)
-        catalogs = self._catalogs({each.dataset for each in subjects if isinstance(each.dataset, bytes)})
-        return [self._why_hidden(each, catalogs) for each in subjects]
+        catalogs = self._catalogs({subject.dataset for subject in subjects if isinstance(subject.dataset, bytes)})
+        return [self._why_hidden(subject, catalogs) for subject in subjects]
 
     def _why_hidden(self, subject: DeletionSubject, catalogs: CatalogNames) -> LimitReason | None:
         if is_hidden(subject, self._about(subject), catalogs):
@@ -84,7 +84,7 @@ class TombstoneLookup:
             return CatalogNames((), (), {})
         rows = table_of(t.DATASET)
         found = select_by_keys(self._connection, select(rows), rows.c.id, datasets)
-        known = {bytes(each.id): decode_row(t.DATASET, _mapping(each)) for each in found}
+        known = {bytes(row.id): decode_row(t.DATASET, _mapping(row)) for row in found}
         return CatalogNames(
             select_rows(self._connection, t.CATALOG), select_rows(self._connection, t.CATALOG_NAME), known
         )
@@ -112,8 +112,8 @@ class TombstoneLookup:
         self._keep(map(_mapping, select_by_keys(self._connection, chosen, table.c[column], wanted)))
 
     def _keep(self, stones: Iterable[Any]) -> None:
-        for each in stones:
-            stone = decode_row(t.TOMBSTONE, each)
+        for row in stones:
+            stone = decode_row(t.TOMBSTONE, row)
             named = stone.as_dict
             key = next(
                 ((name, named[name]) for name in ("run", "job", "dataset") if named[name] is not None), ("", None)
@@ -130,7 +130,7 @@ def hidden_text(why: LimitReason, what: str = "its lineage") -> str:
 def _load_switches(connection: Connection) -> list[Row]:
     option = table_of(t.CATALOG_OPTION)
     found = connection.execute(select(option).where(option.c.name.in_(SWITCHES))).mappings()
-    return [decode_row(t.CATALOG_OPTION, each) for each in found]
+    return [decode_row(t.CATALOG_OPTION, row) for row in found]
 
 
 @cache

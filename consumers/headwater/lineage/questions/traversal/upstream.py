@@ -47,34 +47,36 @@ class UpstreamWalk:
         self, start: Collection[SnapshotWrite], reaches: Collection[AncestryRequest], depth: int | None
     ) -> Iterator[list[LineageStep]]:
         """Yield the steps of each level. `start` are known writes, `reaches` writes that have to be found."""
-        level, write = 1, [*start, *self._ancestry.walk(reaches)]
-        while write:
-            steps = self._steps(write, level)
+        level, writes = 1, [*start, *self._ancestry.walk(reaches)]
+        while writes:
+            steps = self._steps(writes, level)
             yield steps
             if depth is not None and level >= depth:
                 return
             further = [reach for step in steps if (reach := self._reach(step)) is not None]
             if self._basis is Basis.COMMIT and level > 1:
-                self._walk.makers.prepare((each.ref for each in further), None if depth is None else depth - level)
-            write = self._ancestry.walk(further)
+                self._walk.makers.prepare((step.ref for step in further), None if depth is None else depth - level)
+            writes = self._ancestry.walk(further)
             level += 1
 
-    def _steps(self, write: Sequence[SnapshotWrite], level: int) -> list[LineageStep]:
-        new = [each for each in write if each.id not in self._done]
-        self._done.update(each.id for each in new)
-        for each in new:
-            if each.hidden and each.dataset is not None:
-                self._walk.limits.add_snapshot(each.hidden, each.dataset, each.snapshot, hidden_text(each.hidden))
-        shown = [each for each in new if not each.hidden and each.commit_id is not None]
+    def _steps(self, writes: Sequence[SnapshotWrite], level: int) -> list[LineageStep]:
+        new = [write for write in writes if write.id not in self._done]
+        self._done.update(write.id for write in new)
+        for write in new:
+            if write.hidden and write.dataset is not None:
+                self._walk.limits.add_snapshot(write.hidden, write.dataset, write.snapshot, hidden_text(write.hidden))
+        shown = [write for write in new if not write.hidden and write.commit_id is not None]
         sources = load_sources(self._walk.connection, shown, self._walk.makers.ahead.reads)
-        pairs = [(each, read) for each in shown if self._is_known(each, sources[each.id]) for read in sources[each.id]]
-        return [LineageStep(level, each, read) for each, read in self._visible(pairs)]
+        pairs = [
+            (write, read) for write in shown if self._is_known(write, sources[write.id]) for read in sources[write.id]
+        ]
+        return [LineageStep(level, write, read) for write, read in self._visible(pairs)]
 
     def _is_known(self, write: SnapshotWrite, sources: Sequence[SnapshotRead]) -> bool:
         """Return whether the sources of a write are known. What was only read beside it becomes a limit."""
         dataset = write.dataset
         if write.made_from == "UNKNOWN":
-            names = ", ".join(sorted({label(each) for each in sources}))
+            names = ", ".join(sorted({label(source) for source in sources}))
             detail = (
                 f"its commit read {names}, and which of it is in it isn't known" if names else "nothing is known of it"
             )

@@ -63,10 +63,10 @@ def defined_on(connection: Connection, members: IdentityMembers, as_of: int) -> 
     query = select(row.dataset, row.kind, row.time, row.producer, row.sequence, row.detail)
     query = query.where(row.kind.in_(_KINDS), row.effect == "APPLIED", row.time <= as_of)
     found: dict[bytes, _Newest] = {}
-    for each in sorted(select_by_keys(connection, query, row.dataset, members), key=_order):
-        for view, era in members[bytes(each.dataset)]:
-            if era.since < each.time <= era.until:
-                found.setdefault(view, _Newest()).change(each)
+    for change in sorted(select_by_keys(connection, query, row.dataset, members), key=_order):
+        for view, era in members[bytes(change.dataset)]:
+            if era.since < change.time <= era.until:
+                found.setdefault(view, _Newest()).change(change)
     for view, newest in found.items():
         if newest.content is not None:
             yield _definition(view, newest.content, newest.time)
@@ -77,13 +77,13 @@ def views_on(
 ) -> Iterator[ViewDefinition]:
     """Yield the views that are defined on any of these tables."""
     row = table_of(t.VIEW_EDGE).c
-    once = {bytes(each[0]) for each in select_by_keys(connection, select(row.view), row.source, sources)}
+    once = {bytes(view[0]) for view in select_by_keys(connection, select(row.view), row.source, sources)}
     if not once:
         return
-    views = {identities.one(each) for each in identities.linked(once)}
-    for each in defined_on(connection, identities.members(views), as_of):
-        if not sources.keys().isdisjoint(filter(None, each.sources)):
-            yield each
+    views = {identities.one(view) for view in identities.linked(once)}
+    for definition in defined_on(connection, identities.members(views), as_of):
+        if not sources.keys().isdisjoint(filter(None, definition.sources)):
+            yield definition
 
 
 def add_source_limits(definition: ViewDefinition, limits: LimitCollector) -> None:
@@ -101,18 +101,18 @@ def add_view_limit(connection: Connection, identities: Identities, dataset: byte
         )
 
 
-def _view_in(each: Any) -> dict[str, Any] | None:
-    definition_json = json.loads(each.detail or "{}")
-    if each.kind == "DropView":
+def _view_in(change: Any) -> dict[str, Any] | None:
+    definition_json = json.loads(change.detail or "{}")
+    if change.kind == "DropView":
         return None
-    found: dict[str, Any] | None = definition_json.get("view" if each.kind == "CreateView" else "new_view")
+    found: dict[str, Any] | None = definition_json.get("view" if change.kind == "CreateView" else "new_view")
     return found
 
 
 def _definition(view: bytes, definition_json: dict[str, Any], time: int) -> ViewDefinition:
     written = definition_json.get("sources", ())
-    sources = [_hash(each.get("dataset")) for each in written]
-    names = [_name(each["table"]) for each in written if each.get("dataset") is None and each.get("table")]
+    sources = [_hash(source.get("dataset")) for source in written]
+    names = [_name(source["table"]) for source in written if source.get("dataset") is None and source.get("table")]
     return ViewDefinition(view, sources, definition_json.get("lineage", ()), time, time, names=names)
 
 
@@ -124,5 +124,5 @@ def _hash(definition_json: dict[str, str] | None) -> bytes | None:
     return None if definition_json is None else dataset_hash(DatasetId(**definition_json))
 
 
-def _order(each: Any) -> tuple[int, bytes, int]:
-    return (each.time, bytes(each.producer), each.sequence)
+def _order(change: Any) -> tuple[int, bytes, int]:
+    return (change.time, bytes(change.producer), change.sequence)

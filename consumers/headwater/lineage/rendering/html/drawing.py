@@ -87,7 +87,9 @@ class Drawing:
     def groups(self) -> list[str]:
         """Layers of a warehouse come in their order, others as they are met."""
         met = dict.fromkeys(box.group for box in self.boxes.values() if box.group)
-        return sorted(met, key=lambda each: (LAYERS.get(layer_of(each), ("", len(LAYERS)))[1], list(met).index(each)))
+        return sorted(
+            met, key=lambda place: (LAYERS.get(layer_of(place), ("", len(LAYERS)))[1], list(met).index(place))
+        )
 
 
 LAYERS: Final[Mapping[str, tuple[str, int]]] = {
@@ -108,13 +110,13 @@ def layer_of(database: str) -> str:
 def build_drawing(answers: LineageAnswer[Any] | Iterable[LineageAnswer[Any]], marks: Marks | None = None) -> Drawing:
     """Of one answer, or of several of one kind in one picture."""
     given = [answers] if isinstance(answers, LineageAnswer) else list(answers)
-    pictures = [build_graph(each) for each in given]
-    drawing = Drawing("; ".join(f"{each.of}: {each.direction}" for each in pictures))
+    pictures = [build_graph(answer_given) for answer_given in given]
+    drawing = Drawing("; ".join(f"{picture.of}: {picture.direction}" for picture in pictures))
     drawer = _Drawer(drawing, marks or Marks(), by_job=any(isinstance(row, TableEdge) for a in given for row in a))
     for picture in pictures:
         drawer.draw(picture)
     for box in drawing.boxes.values():
-        box.rows = dict(sorted(box.rows.items(), key=lambda each: each[1].at))
+        box.rows = dict(sorted(box.rows.items(), key=lambda state: state[1].at))
     return drawing
 
 

@@ -62,7 +62,7 @@ def compute_layout(
 ) -> GraphLayout:
     """`across` is left between layers, `between` at least between boxes of one layer. Links from a box to itself are
     no concern of this."""
-    wanted = [each for each in dict.fromkeys(links) if each.source != each.target]
+    wanted = [link for link in dict.fromkeys(links) if link.source != link.target]
     return _Graph(sizes, wanted, across, between).layout() if sizes else GraphLayout(0, 0)
 
 
@@ -74,7 +74,7 @@ class _Graph:
         self._across = across
         self._between = between
         self._back = _closing_cycles(list(sizes), links)
-        self._forward = {each: _reverse(each) if each in self._back else each for each in links}
+        self._forward = {link: _reverse(link) if link in self._back else link for link in links}
         self._layer_of = _layers(list(sizes), self._forward.values())
         self._layers: list[list[Key]] = [[] for _ in range(max(self._layer_of.values()) + 1)]
         self._up: dict[Key, list[tuple[Key, float]]] = defaultdict(list)
@@ -83,7 +83,7 @@ class _Graph:
         self._down: dict[Key, list[tuple[Key, float]]] = defaultdict(list)
         for key in sizes:
             self._layers[self._layer_of[key]].append(key)
-        self._bends = {each: self._bent(each) for each in dict.fromkeys(self._forward.values())}
+        self._bends = {link: self._bent(link) for link in dict.fromkeys(self._forward.values())}
 
     def layout(self) -> GraphLayout:
         self._order()
@@ -129,7 +129,7 @@ class _Graph:
 
     def _sort(self, layer: list[Key], neighbours: Mapping[Key, Sequence[tuple[Key, float]]]) -> None:
         """One without neighbours on that side stays where it is."""
-        places = {key: place for each in self._layers for place, key in enumerate(each)}
+        places = {key: place for layer in self._layers for place, key in enumerate(layer)}
         weight = {
             key: _mean([places[other] - lower / 1000 for other, lower in neighbours.get(key, ())], place)
             for place, key in enumerate(layer)
@@ -215,8 +215,8 @@ class _Graph:
 def _closing_cycles(keys: Sequence[Key], links: Sequence[LayoutLink]) -> set[LayoutLink]:
     """Links that lead back to where somebody who follows links has come by. Without recursion: chains can be long."""
     following: dict[Key, list[LayoutLink]] = defaultdict(list)
-    for each in links:
-        following[each.source].append(each)
+    for forward in links:
+        following[forward.source].append(forward)
     back: set[LayoutLink] = set()
     done: set[Key] = set()
     for start in keys:
@@ -240,9 +240,9 @@ def _layers(keys: Sequence[Key], links: Iterable[LayoutLink]) -> dict[Key, int]:
     """The longest way to each; what nothing leads to stands in the first layer."""
     following: dict[Key, list[Key]] = defaultdict(list)
     missing = dict.fromkeys(keys, 0)
-    for each in links:
-        following[each.source].append(each.target)
-        missing[each.target] += 1
+    for link in links:
+        following[link.source].append(link.target)
+        missing[link.target] += 1
     layer = dict.fromkeys(keys, 0)
     ready = [key for key in keys if not missing[key]]
     while ready:

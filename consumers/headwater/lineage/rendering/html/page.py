@@ -96,13 +96,13 @@ def graph(answers: LineageAnswer[Any] | Sequence[LineageAnswer[Any]], name: str,
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
     """Text is escaped, Markup is as it is."""
-    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in columns)
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
     body = "\n".join("<tr>" + "".join(f"<td>{_markup(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return Markup(f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>')
 
 
 def callout(*paragraphs: str, mood: str = "") -> Markup:
-    words = "".join(f"<p>{_markup(each)}</p>" for each in paragraphs)
+    words = "".join(f"<p>{_markup(paragraph)}</p>" for paragraph in paragraphs)
     return Markup(f'<div class="callout {escape(mood)}">{words}</div>')
 
 
@@ -129,24 +129,24 @@ def badge(text: str, mood: str = "") -> Markup:
 def limits(answer: Answer[Any]) -> Markup:
     """Up to when an answer is complete, and what it may lack."""
     until = "nothing is known of that" if answer.complete_until is None else seconds_of(answer.complete_until)
-    lacks = "".join(f"<li>{escape(limit_text(each))}</li>" for each in answer.limits)
+    lacks = "".join(f"<li>{escape(limit_text(limit))}</li>" for limit in answer.limits)
     more = f'\n<p>It may lack something:</p><ul class="limits">{lacks}</ul>' if lacks else ""
     return Markup(f"<p>Complete until: <strong>{escape(until)}</strong></p>{more}")
 
 
 def concatenate(*parts: object) -> Markup:
     """Text is escaped, Markup is as it is."""
-    return Markup("".join(_markup(each) for each in parts))
+    return Markup("".join(_markup(part) for part in parts))
 
 
 def _tiles(tiles: Sequence[Tile]) -> str:
     if not tiles:
         return ""
     shown = [
-        f'<li class="{escape(each.mood)}"><a href="#{escape(each.chapter)}">'
-        f'<span class="what">{escape(each.what)}</span>'
-        f'<span class="value">{escape(each.value)}</span><span class="more">{escape(each.more)}</span></a></li>'
-        for each in tiles
+        f'<li class="{escape(finding.mood)}"><a href="#{escape(finding.chapter)}">'
+        f'<span class="what">{escape(finding.what)}</span>'
+        f'<span class="value">{escape(finding.value)}</span><span class="more">{escape(finding.more)}</span></a></li>'
+        for finding in tiles
     ]
     return '<ul class="tiles">\n' + "\n".join(shown) + "\n</ul>"
 
