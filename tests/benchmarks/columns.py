@@ -22,6 +22,7 @@ from headwater.events.producer import Producer
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.batch.write_lineage import lineage_of_write
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWrites, WriteTarget
 from headwater.listeners.capture.plan.columns import lineage_of
 from headwater.listeners.capture.plan.tree import Plan
@@ -46,7 +47,7 @@ def milliseconds(plan: Plan) -> float:
 def milliseconds_of_union(content: Mapping[str, Any], tables: int, edges: int) -> float:
     """Of reading, following and encoding what is recorded of a union that is written somewhere."""
     text = json.dumps(content)
-    context = CaptureContext(Environment(host="driver-1"), {}, Redactor())
+    context = CaptureContext(Environment(host="driver-1"), {}, Redactor(), installed())
     sink = SinkSchema(dataset=None)
     started = time.process_time()
     plan = Plan.parse(json.loads(text))

@@ -18,14 +18,14 @@ from headwater.events.administration import LineageScope
 from headwater.lineage.client import Lineage
 from headwater.lineage.lake import LakeAddress
 from headwater.lineage.lake.merging import lake_tables
-from headwater.lineage.lake.reading import LakeStore, LakeTarget
+from headwater.lineage.lake.reading import LakeTarget
 from headwater.lineage.lake.spark_dialect import spark_engine
 from headwater.lineage.lake.spark_reading import empty_relation
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, merge_by_key
 from headwater.lineage.rows.columns import packer
 from headwater.lineage.sql import store_digest
-from headwater.lineage.store import open_store
+from headwater.lineage.store import Store, open_store
 from tests.kit.lineage import pip5_story
 from tests.kit.lineage.all_stories import STORIES
 from tests.kit.lineage.stories import Story, ask, producer_of
@@ -60,7 +60,7 @@ def spark(java_home: Path) -> Iterator[SparkSession]:
         yield spark
 
 
-def store_in_views(spark: SparkSession, rows: Iterable[Row]) -> LakeStore:
+def store_in_views(spark: SparkSession, rows: Iterable[Row]) -> Store:
     """A store whose tables are views of the session."""
     by_name: dict[str, list[tuple[Any, ...]]] = {}
     for row in merge_by_key(rows).values():
@@ -69,7 +69,7 @@ def store_in_views(spark: SparkSession, rows: Iterable[Row]) -> LakeStore:
         schema = ", ".join(f"`{column}` {kind}" for column, kind in lake_tables()[name].columns.items())
         spark.createDataFrame(values, schema).createOrReplaceTempView(f"views_{name}")
     engine = spark_engine(spark, lambda: lambda name: f"`views_{name}`" if name in by_name else empty_relation(name))
-    return LakeStore(engine, LakeTarget.of(LakeAddress("views", ("of", "spark"))))
+    return Store(engine, LakeTarget.of(LakeAddress("views", ("of", "spark"))))
 
 
 def rows_of(events: Iterable[Event]) -> list[Row]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -106,11 +105,11 @@ def test_an_assignment_whose_offsets_cannot_be_asked_for_is_tried_again(
     asked: list[int] = []
     within = KafkaOffsets._start_in_range
 
-    def unanswered_at_first(self: KafkaOffsets, client: Any, partition: TopicPartition, at: int) -> int:
-        asked.append(partition.partition)
+    def unanswered_at_first(self: KafkaOffsets, number: int, at: int) -> int:
+        asked.append(number)
         if len(asked) == 1:
-            client.get_watermark_offsets(TopicPartition("nowhere", 0), timeout=0.0001)
-        return within(self, client, partition, at)
+            self._topic.limits(number, timeout=0.0)
+        return within(self, number, at)
 
     monkeypatch.setattr(KafkaOffsets, "_start_in_range", unanswered_at_first)
     produced(kafka, topic, 0, 3)

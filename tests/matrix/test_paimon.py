@@ -30,7 +30,7 @@ from headwater.events.base import StringMap
 from headwater.events.catalog import ModificationCause
 from headwater.events.changes import AddColumn, DropPartition
 from headwater.events.health import GapReason
-from headwater.listeners.capture.formats import plugin_of
+from headwater.listeners.capture.formats import installed
 from tests.kit.formats.paimon_cases import (
     BRANCHED,
     FILLED,
@@ -282,7 +282,7 @@ def test_the_sessions_own_catalog_can_be_paimons(place: Place) -> None:
 
 def test_every_command_of_paimons_is_known(driver: Driver) -> None:
     """By the classes in its jar."""
-    plugin = plugin_of("paimon")
+    plugin = installed().of_provider("paimon")
     assert plugin is not None
     known = import_module(f"{type(plugin.reader).__module__}.procedures").PROCEDURES
     inside: Any = driver.spark

@@ -33,7 +33,7 @@ from headwater.events.identity.catalogs import Catalog
 from headwater.events.identity.jdbc.dialects import DIALECTS
 from headwater.events.identity.text import joined, split
 from headwater.events.names import DatasetId, TableName
-from headwater.listeners.capture.formats import catalog_of
+from headwater.listeners.capture.formats import installed
 from tests.kit.effort import examples
 from tests.kit.identity_rows import options
 
@@ -210,7 +210,7 @@ def a_source(text: str) -> object:
 
 def a_catalog(text: str) -> object:
     class_name, _, settings_given = text.partition(" ")
-    return catalog_of("c", class_name, options(settings_given), SITE)
+    return installed().catalog_of("c", class_name, options(settings_given), SITE)
 
 
 ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
@@ -297,7 +297,7 @@ def any_source(kind: str, one: str, other: str) -> object:
 def any_table(kind: str, one: str, other: str) -> object:
     class_name, _, backend = kind.partition(" ")
     settings_given = {"type": backend, "metastore": backend, "uri": one, "url": one, "warehouse": other}
-    found = catalog_of("c", class_name, settings_given, SITE)
+    found = installed().catalog_of("c", class_name, settings_given, SITE)
     if not isinstance(found, Catalog):
         return found
     return table_identity(found, TableName(catalog="c", database=one, table=other or "t"), SITE)

@@ -112,7 +112,7 @@ class SessionLenses:
             self._of_thread.asked = None
 
     def _begin_in(self, session: Any) -> None:
-        if self._is_over or any(self._has(each, lens, session) for each, lens in self._known):
+        if self._is_over or any(self._has(state, lens, session) for state, lens in self._known):
             return
         other: Lens | None = getattr(self._of_thread, "asked", None)
         if other is not None:
@@ -138,7 +138,7 @@ class SessionLenses:
 def _places_of_tables(session: Any, lens: Lens) -> list[str]:
     """Return where tables are: the warehouses of catalogs, and what the lens names by a path."""
     pairs = session._jsparkSession.sessionState().conf().getAllConfs().iterator()
-    found = [each for each in (*lens.pins, *lens.redirects) if each.startswith(("/", "file:"))]
+    found = [place for place in (*lens.pins, *lens.redirects) if place.startswith(("/", "file:"))]
     while pairs.hasNext():
         pair = pairs.next()
         key = str(pair._1())

@@ -131,7 +131,7 @@ class JavaCallGuard:
 
         def send_command(client: Any, command: str, *args: Any, **kwargs: Any) -> Any:
             if command[:2] in {"c\n", "i\n"}:
-                self._check(command, lambda each: original(client, each), client)
+                self._check(command, lambda session: original(client, session), client)
             return original(client, command, *args, **kwargs)
 
         def end() -> None:

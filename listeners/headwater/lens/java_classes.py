@@ -73,4 +73,4 @@ def make_loader(gateway: Any) -> SharedLoader:
 def read_sources() -> dict[str, bytes]:
     """Return the Java sources by file name."""
     found = (files("headwater.lens") / "java").iterdir()
-    return {each.name: each.read_bytes() for each in found if each.name.endswith(".java")}
+    return {entry.name: entry.read_bytes() for entry in found if entry.name.endswith(".java")}

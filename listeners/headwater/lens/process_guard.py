@@ -40,8 +40,8 @@ class ProcessGuard:
 
     def protect(self, places: Collection[str]) -> None:
         """Have no file under these local directories changed by Python."""
-        local = (Path(each.removeprefix("file://").removeprefix("file:")) for each in places if _is_local(each))
-        found = {str(path) for each in local for path in (each.absolute(), each.resolve())}
+        local = (Path(place.removeprefix("file://").removeprefix("file:")) for place in places if _is_local(place))
+        found = {str(path) for place in local for path in (place.absolute(), place.resolve())}
         self._places = tuple(sorted({*found, *self._places} - {"/"}))
 
     def end(self) -> None:

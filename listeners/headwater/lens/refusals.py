@@ -17,7 +17,7 @@ class Refusals:
 
     def __init__(self, lens: str, allowed: Collection[str]) -> None:
         self._lens = lens
-        self._allowed = tuple(each.replace("[", "[[]").replace("?", "[?]") for each in allowed)
+        self._allowed = tuple(name.replace("[", "[[]").replace("?", "[?]") for name in allowed)
         self._messages: list[str] = []
         self._lock = threading.Lock()
 

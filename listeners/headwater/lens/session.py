@@ -106,7 +106,7 @@ class ActiveLens:
         """Return what statements did with the tables that the lens redirects to: each effect once, in their order."""
         with _lock:
             lines = [] if self._state is None else str(self._state.uses()).splitlines()
-        pairs = [each.partition(" ") for each in lines]
+        pairs = [line.partition(" ") for line in lines]
         return tuple(TargetUse(table, TargetEffect(effect)) for effect, _, table in pairs)
 
     def refusals(self) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ class ActiveLens:
         parts = self._session_state.sqlParser().parseMultipartIdentifier(
             f"`{name}`" if _PATH in name and "`" not in name else name
         )
-        qualify = next(each for each in names.getMethods() if each.getName() == "qualify")
+        qualify = next(method for method in names.getMethods() if method.getName() == "qualify")
         return str(qualify.invoke(None, self._classes.objects(parts, self._session_state)))
 
 

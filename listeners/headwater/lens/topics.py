@@ -54,7 +54,7 @@ def _is_range(item: tuple[str, Any]) -> bool:
     partition, offsets = item
     is_pair = isinstance(offsets, list) and len(offsets) == 2
     bounds = cast("list[int]", offsets if is_pair else [0, offsets])
-    are_numbers = all(type(each) is int and each >= 0 for each in bounds)
+    are_numbers = all(type(bound) is int and bound >= 0 for bound in bounds)
     return bool(re.fullmatch("[0-9]+", partition)) and are_numbers and bounds[0] <= bounds[1]
 
 

@@ -39,7 +39,7 @@ class HadoopDirectory:
             if _was_caused_by(e, "FileNotFoundException"):
                 return {}
             raise
-        return {str(each.getPath().getName()): int(each.getLen()) for each in found if each.isFile()}
+        return {str(file.getPath().getName()): int(file.getLen()) for file in found if file.isFile()}
 
     def create(self, name: str) -> Any:
         return self._files.create(self._at(name), False)

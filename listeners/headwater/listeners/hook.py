@@ -151,10 +151,10 @@ def _import_beside(context: Any, arguments: list[Any]) -> None:
     """Import what will be installed while this thread waits for the JVM, which makes a context for seconds. What is
     asked for here is only a guess, and whatever goes wrong is found again when it is installed."""
     try:
-        confs = [each for each in arguments if type(each).__name__ == "SparkConf"]
+        confs = [argument for argument in arguments if type(argument).__name__ == "SparkConf"]
 
         def said(key: str) -> Any:
-            return next(filter(None, (each.get(key) for each in confs)), None) or context._jvm.System.getProperty(key)
+            return next(filter(None, (conf.get(key) for conf in confs)), None) or context._jvm.System.getProperty(key)
 
         if str(said(ENABLED)).strip().lower() in _ON and _INSTALLATION not in sys.modules:
             import threading  # noqa: PLC0415 - only what is enabled is loaded

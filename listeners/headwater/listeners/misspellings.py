@@ -72,6 +72,6 @@ def _nearest_key(rest: str) -> str:
 
 
 def _describe(section: str, misspelt: list[tuple[str, str]]) -> str:
-    key, right = next((each for each in misspelt if each[1].endswith(_ENABLED)), misspelt[0])
+    key, right = next((found for found in misspelt if found[1].endswith(_ENABLED)), misspelt[0])
     more = f" ({len(misspelt)} keys begin with {section})" if len(misspelt) > 1 else ""
     return f"there is no key {key}: did you mean {right}?{more}"

@@ -280,7 +280,7 @@ def _describe_unknown_key(key: str, listeners: frozenset[str]) -> str:
             f"there is no key {PREFIX}{key}, because no listener is called {section} (there is {', '.join(called)}): "
             f"name it in {PREFIX}listeners, or remove the key"
         )
-    there = ", ".join(PREFIX + each for each in known if not is_inside or each.startswith(f"{section}."))
+    there = ", ".join(PREFIX + key for key in known if not is_inside or key.startswith(f"{section}."))
     return f"there is no key {PREFIX}{key}: there is {there or 'none in that section'}"
 
 
@@ -288,7 +288,7 @@ def _find_wrong_namespaces(right: Mapping[str, str]) -> Iterator[tuple[str, Conf
     """Entries that are wrong, and pairs of which nobody can say which one is meant: both are out then."""
     before = "namespaces."
     sound: dict[str, str] = {}
-    for key in sorted(each for each in right if each.startswith(before)):
+    for key in sorted(key for key in right if key.startswith(before)):
         name = key[len(before) :]
         fault = _find_namespace_fault({name: right[key]})
         if fault is None:

@@ -7,7 +7,7 @@ from typing import Final
 
 TESTED: Final = ("3.5.0", "3.5.7", "3.5.9", "4.0.5", "4.1.1", "4.1.4", "4.2.1", "4.3.0")
 _LINE: Final = re.compile(r"\d+\.\d+")
-_LINES: Final = tuple(dict.fromkeys(each.rpartition(".")[0] for each in TESTED))
+_LINES: Final = tuple(dict.fromkeys(version.rpartition(".")[0] for version in TESTED))
 
 
 def untested(version: str) -> str | None:

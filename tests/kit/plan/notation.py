@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from headwater.listeners.capture.formats import row_changes_readers
 from headwater.listeners.capture.plan.columns import ColumnOrigin, QueryLineage, lineage_of, merge_lineage
 from headwater.listeners.capture.plan.tree import Plan
 
@@ -56,7 +57,7 @@ def edges_of(plan: Plan, query: int | None = None) -> set[str]:
 
 def edges_of_changes(plan: Plan) -> set[str]:
     """The same of an UPDATE, DELETE or MERGE, by what is assigned."""
-    lineage = merge_lineage(plan, plan.root)
+    lineage = merge_lineage(plan, plan.root, row_changes_readers())
     found = _indirect(plan, lineage)
     for path, origins in lineage.fields.items():
         found |= _of_target(plan, ".".join(path), origins)

@@ -34,6 +34,7 @@ from headwater.events.producer import Producer
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture import Capture
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns
 from headwater.listeners.settings import read_settings
 from tests.kit.spark.session import hold, release, spark_session
@@ -266,7 +267,9 @@ def attached(spark: SparkSession, *, close_within: float = 10) -> Generator[tupl
     settings, faults = read_settings(live)
     assert not faults
     bus = TestBus(capture_sql=settings.capture_sql)
-    context = CaptureContext(Environment.from_conf(live, host=HOST), live, Redactor(), settings.capture_sql)
+    context = CaptureContext(
+        Environment.from_conf(live, host=HOST), live, Redactor(), installed(), settings.capture_sql
+    )
     facts = ApplicationFacts(id="app-1", name="app", spark=SparkDetails(version=spark_context.version))
     capture = Capture(spark_context, settings, bus, ApplicationRuns(facts, settings, bus.emit), context)
     capture.start()

@@ -17,6 +17,7 @@ from headwater.events.identity import Environment
 from headwater.events.jobs import CommitKind, OverwriteScope, RunScope, SparkDetails
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.capture.pipeline import EventPipeline
 from headwater.listeners.capture.records import parse_record
 from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns
@@ -34,7 +35,7 @@ class Line:
         settings, _ = read_settings({})
         facts = ApplicationFacts(id="app-1", name="shop", spark=SparkDetails(version="3.5.0"))
         self.runs = ApplicationRuns(facts, settings, self.events.append)
-        context = CaptureContext(Environment(host="driver-1"), {}, Redactor())
+        context = CaptureContext(Environment(host="driver-1"), {}, Redactor(), installed())
         barriers: Callable[[], int] = itertools.count(1).__next__
         self._pipeline = EventPipeline(context, self.runs, barriers, self.events.append, settings)
 

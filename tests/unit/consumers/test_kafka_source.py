@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, Uuid
 
 from headwater.consumers.sources.kafka import KafkaSource
-from headwater.consumers.sources.kafka_topic import TopicIdentity
+from headwater.consumers.sources.kafka_client import TopicClient
 from headwater.errors import TransientError
 from headwater.lineage.bulk import BusPartition
 
@@ -90,9 +90,10 @@ def source(client: Client) -> KafkaSource:
     made = KafkaSource({"bootstrap.servers": NOWHERE, "log_level": "0"}, "topic", "group", stored)
     made.close()
     opened: Any = made
-    opened._client = client
+    opened._client = opened._topic.consumer = client
     # Its own would ask a broker, where there is none, for as long as it asks.
-    opened._identity = SimpleNamespace(id="", poll=lambda: None, is_another=lambda: False)
+    opened._topic._admin = SimpleNamespace(poll=lambda _: None)
+    opened._offsets.is_another = lambda: False
 
     def begin() -> None:
         client.subscribe()
@@ -150,7 +151,7 @@ def test_a_topic_id_is_written_as_by_kafkas_own_tools(
     other one ended."""
     found: Future[Any] = Future()
     found.set_result(SimpleNamespace(topic_id=Uuid(most, least)))
-    topic = TopicIdentity({"bootstrap.servers": NOWHERE, "log_level": "0"}, "t")
+    topic = TopicClient({"bootstrap.servers": NOWHERE, "log_level": "0"}, "t", "g")
     asked = SimpleNamespace(describe_topics=lambda *_, **__: {"t": found})
     monkeypatch.setattr(topic, "_admin", asked)
     assert topic.fetch_id() == shown

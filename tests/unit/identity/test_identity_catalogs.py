@@ -9,14 +9,14 @@ import pytest
 
 from headwater.events.identity import Environment, Unknown, kafka_namespace
 from headwater.events.names import CatalogId
-from headwater.listeners.capture.formats import catalog_of
+from headwater.listeners.capture.formats import installed
 from tests.kit.identity_rows import SITE, Row, check, names, options, rows
 
 ROWS = rows("catalogs")
 
 
 def catalog_id(name: str, class_name: str | None, given: Mapping[str, str], environment: Environment) -> object:
-    found = catalog_of(name, class_name, given, environment)
+    found = installed().catalog_of(name, class_name, given, environment)
     return found if isinstance(found, Unknown) else found.id
 
 
@@ -25,7 +25,7 @@ def test_catalog(row: Row) -> None:
     name, class_name, given = row.given
 
     def identify() -> Unknown | str:
-        found = catalog_of(name, class_name, options(given), SITE)
+        found = installed().catalog_of(name, class_name, options(given), SITE)
         return found if isinstance(found, Unknown) else f"{found.id.type} | {found.id.location}"
 
     check(row, identify)
@@ -80,7 +80,9 @@ def test_a_metastore_is_one_catalog_for_all_formats() -> None:
 
 def test_a_catalog_never_shows_its_options() -> None:
     given = {"url": "jdbc:postgresql://h/db", "user": "u", "password": "hunter2"}
-    found = catalog_of("d", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog", given, SITE)
+    found = installed().catalog_of(
+        "d", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog", given, SITE
+    )
     assert "hunter2" not in repr(found)
 
 

@@ -11,7 +11,7 @@ from headwater.events.identity import (
     table_identity,
 )
 from headwater.events.names import CatalogId, DatasetId, TableName
-from headwater.listeners.capture.formats import catalog_of
+from headwater.listeners.capture.formats import installed
 
 SITE = Environment(host="driver-1", namespaces=Namespaces(), working_directory="/data")
 PAIMON = "org.apache.paimon.spark.SparkCatalog"
@@ -41,7 +41,7 @@ def of_source(source_format: str, options: dict[str, str]) -> DatasetId:
 
 
 def catalog(name: str, warehouse: str) -> Catalog:
-    found = catalog_of(name, PAIMON, {"warehouse": warehouse}, SITE)
+    found = installed().catalog_of(name, PAIMON, {"warehouse": warehouse}, SITE)
     assert isinstance(found, Catalog)
     return found
 

@@ -17,7 +17,7 @@ from headwater.events.identity import (
     table_identity,
 )
 from headwater.events.names import TableName
-from headwater.listeners.capture.formats import catalog_of
+from headwater.listeners.capture.formats import installed
 from tests.kit.identity_rows import SITE, options
 
 PAIMON = "org.apache.paimon.spark.SparkCatalog"
@@ -27,7 +27,7 @@ UNITY = "io.unitycatalog.spark.UCSingleCatalog"
 
 
 def catalog(class_name: str, given: str, environment: Environment = SITE) -> Catalog:
-    found = catalog_of("c", class_name, options(given), environment)
+    found = installed().catalog_of("c", class_name, options(given), environment)
     assert isinstance(found, Catalog), found
     return found
 
@@ -100,7 +100,9 @@ def test_a_name_never_leads_out_of_its_warehouse(database: str, table: str) -> N
 
 
 def test_the_session_catalog_folds_names_as_it_stores_them() -> None:
-    hive = catalog_of("spark_catalog", None, {}, replace(SITE, session_catalog="hive", metastore="thrift://m"))
+    hive = installed().catalog_of(
+        "spark_catalog", None, {}, replace(SITE, session_catalog="hive", metastore="thrift://m")
+    )
     assert isinstance(hive, Catalog)
     found = symlink_of(hive, TableName(catalog="spark_catalog", database="Sales", table="Orders"))
     assert (found.namespace, found.name) == ("hive://m:9083", "sales.orders")

@@ -11,13 +11,13 @@ from headwater.events.identity import Environment
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.catalog import CatalogDeclarations, LineageSwitches, switches_of
 from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
-from headwater.listeners.capture.records import CatalogConfiguration
+from headwater.listeners.capture.formats import installed
 
 
 def catalog(options: Mapping[str, str], name: str = "pai", warehouse: str = "/w") -> SessionNamedCatalog:
-    context = CaptureContext(Environment(host="h"), {}, Redactor())
+    context = CaptureContext(Environment(host="h"), {}, Redactor(), installed())
     given = {"warehouse": warehouse, **options}
-    return context.learn_catalog(CatalogConfiguration(0, name, "org.apache.paimon.spark.SparkCatalog", given))
+    return context.learn_catalog(0, name, "org.apache.paimon.spark.SparkCatalog", given)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from headwater.listeners.capture.asking import missing_parts
 from headwater.listeners.capture.batch.spark_writes import find_sink
 from headwater.listeners.capture.batch.write_lineage import describe_relations
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import installed, java_parts, plugin_of, plugins
+from headwater.listeners.capture.formats import installed, java_parts, plugins
 from headwater.listeners.capture.formats.protocol import ReadVersion, WriteTarget
 from headwater.listeners.capture.jvm import read_sources
 from headwater.listeners.capture.plan.tree import Plan
@@ -45,7 +45,7 @@ OTHER = relation(relation="org.apache.spark.Other", csv={})
 
 
 def context() -> CaptureContext:
-    return CaptureContext(Environment(host="driver-1"), {}, Redactor())
+    return CaptureContext(Environment(host="driver-1"), {}, Redactor(), installed())
 
 
 def test_a_format_of_another_distribution_is_one_of_them(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_format_of_another_distribution_is_one_of_them(tmp_path: Path) -> None
     with on_path(tmp_path):
         assert [each.name for each in plugins()] == [*OURS[:-1], "acme", OURS[-1]]
         acme = plugins()[-2]
-        assert (installed().broken, plugin_of("ACME")) == ((), acme)
+        assert (installed().broken, installed().of_provider("ACME")) == ((), acme)
         assert java_parts()[-1].probe == "com.acme.spark.AcmeRelation"
         assert read_sources()["AcmeExtractor.java"] == page_code("java").encode()
         source, reader = describe_relations(ACME.nodes[0], ACME, context())

@@ -10,9 +10,10 @@ from headwater.events.identity.environment import Environment
 from headwater.events.jobs import CommitKind, OverwriteScope, RangeStart, ReadMode
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.capture.formats.iceberg.outside_commits import outside_commit
 
-CONTEXT = CaptureContext(Environment(host="driver-1"), {}, Redactor())
+CONTEXT = CaptureContext(Environment(host="driver-1"), {}, Redactor(), installed())
 PICKED: dict[str, Any] = {"snapshot": 52, "parent": 11, "branches": []}
 
 

@@ -12,6 +12,7 @@ from headwater.events.jobs import RangeStart, StartReason
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.batch.write_lineage import lineage_of_write
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.capture.formats.kafka import KafkaFormat
 from headwater.listeners.capture.formats.kafka.streams import version_of
 from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, StatementWrites, StreamStart
@@ -22,7 +23,7 @@ SERVERS = "broker-1:9092"
 
 
 def scene() -> CaptureContext:
-    return CaptureContext(Environment(host="driver-1"), {}, Redactor())
+    return CaptureContext(Environment(host="driver-1"), {}, Redactor(), installed())
 
 
 def plan(read: dict[str, str], write: dict[str, str], topics: list[dict[str, Any]]) -> Plan:

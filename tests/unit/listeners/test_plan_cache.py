@@ -10,6 +10,7 @@ import pytest
 from headwater.events.identity import Environment
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.capture.plan.tree import PlanError
 from headwater.listeners.capture.plan_cache import PlanCache, UnknownPlanError
 from headwater.listeners.capture.records import StatementRecord
@@ -34,7 +35,7 @@ def record(digest: str) -> StatementRecord:
 
 @pytest.fixture
 def cache() -> PlanCache:
-    return PlanCache(CaptureContext(Environment(host="driver-1"), {}, Redactor()), ROOM)
+    return PlanCache(CaptureContext(Environment(host="driver-1"), {}, Redactor(), installed()), ROOM)
 
 
 def test_a_plan_is_read_once(cache: PlanCache) -> None:

@@ -14,6 +14,7 @@ from headwater.events.jobs import SinkSchema
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.batch.write_lineage import MAX_EDGES, lineage_of_write
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWrites, WriteTarget
 from headwater.listeners.capture.plan.columns import (
     ColumnOrigin,
@@ -198,7 +199,7 @@ def test_a_cast_keeps_values_where_each_has_its_place(given: str, wanted: str, k
 def test_a_command_that_is_not_known_is_named() -> None:
     b = Building()
     b.node("Upsert")
-    assert merge_lineage(b.plan(), 0) == QueryLineage(unknown=("Upsert",))
+    assert merge_lineage(b.plan(), 0, {}) == QueryLineage(unknown=("Upsert",))
 
 
 def test_by_position_and_by_name() -> None:
@@ -230,7 +231,7 @@ def test_too_many_pairs_of_columns_are_named_and_the_tables_stay() -> None:
     plan = big.every_column_from_every(200)
     targets = tuple((plan.attribute(each).name,) for each in plan.top.output)
     part = SinkWrite(WriteTarget(SinkSchema(dataset=None)), query=plan.root, columns=targets)
-    context = CaptureContext(Environment(host="driver-1"), {}, Redactor())
+    context = CaptureContext(Environment(host="driver-1"), {}, Redactor(), installed())
     lineage = lineage_of_write(StatementWrites((part,), ()), plan, context)
     assert not lineage.columns
     assert lineage.unknown == (f"more than {MAX_EDGES} pairs of columns",)

@@ -61,7 +61,7 @@ def _pages(given: Namespace) -> Iterator[list[BusRecord]]:
         raise ConfigurationError("where are the events? Name the bus by --bus, or a file with one event by --events")
     if is_log(given.bus):
         return _of_log(log_directory(given.bus))
-    from headwater.consumers.sources.topic_tail import read_newest  # noqa: PLC0415
+    from headwater.consumers.replay.kafka_range import read_newest  # noqa: PLC0415
 
     return read_newest(kafka_settings(given.bus, given.kafka), topic_of(given.bus), given.records)
 

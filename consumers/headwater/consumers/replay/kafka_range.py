@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, Message
 
 from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.sources.kafka import KIND
-from headwater.consumers.sources.kafka_client import bus_record
-from headwater.consumers.sources.kafka_topic import TopicIdentity
-from headwater.consumers.sources.librdkafka_log import LibrdkafkaLogger
-from headwater.errors import ConfigurationError, TerminalError, TransientError
+from headwater.consumers.sources.kafka_client import ASK_SECONDS, TopicClient, bus_record
+from headwater.errors import TerminalError, TransientError
 from headwater.events.clock import micros_of
 from headwater.lineage.bulk import BusPartition
 
-_ASK_SECONDS: Final = 20.0
-_AHEAD_KILOBYTES: Final = "16384"
-_FIXED: Final = {
-    "enable.auto.commit": "false",
-    "enable.auto.offset.store": "false",
-    "enable.partition.eof": "true",
-    "auto.offset.reset": "error",
-    "isolation.level": "read_committed",
-    "group.id": "headwater-replay",
-}
+_GROUP: Final = "headwater-replay"
 """The client wants a group. It is never joined, because partitions are assigned here."""
+_BY_RANGE: Final = {"enable.partition.eof": "true", "auto.offset.reset": "error"}
+_NEWEST_SECONDS: Final = 60.0
+_NEWEST_AT_ONCE: Final = 1_000
 
 
 class KafkaRange:
@@ -39,44 +33,30 @@ class KafkaRange:
         self.address = address
         self.topic = topic
         self._stored = stored
-        given: dict[str, Any] = {
-            "queued.max.messages.kbytes": _AHEAD_KILOBYTES,
-            **settings,
-            **_FIXED,
-            "logger": LibrdkafkaLogger(),
-        }
-        try:
-            self._client = Consumer(given)
-            self._identity = TopicIdentity({**settings, "logger": LibrdkafkaLogger()}, topic)
-        except KafkaException as e:
-            raise ConfigurationError(f"the settings of the Kafka client: {e.args[0].str()}") from e
-        self._cluster = ""
+        self._topic = TopicClient(settings, topic, _GROUP, _BY_RANGE)
         self._at = RangePositions()
-        self._partitions: dict[int, BusPartition] = {}
+        self._first: dict[BusPartition, int] = {}
+        """The first offset of each partition when it was asked for first. What was gone by then is known."""
 
     def ranges(self) -> dict[BusPartition, BusRange]:
-        try:
-            numbers = self._ask_for_partitions()
-            found = {}
-            for number in numbers:
-                place = TopicPartition(self.topic, number)
-                low, high = self._client.get_watermark_offsets(place, timeout=_ASK_SECONDS)
-                found[self._partition(number)] = BusRange(int(low), int(high))
-        except KafkaException as e:
-            raise TransientError(f"{self.topic}: {e.args[0].str()}") from e
-        return found
+        with self._topic.explained():
+            numbers, found = self._topic.describe(), self._topic.fetch_id()
+            if self._topic.id not in {"", found}:
+                raise TransientError(f"{self.topic} was deleted and made again during the replay: begin again")
+            self._topic.id = found
+            there = {self._topic.partition(number): BusRange(*self._topic.limits(number)) for number in numbers}
+        self._first = {where: each.first for where, each in there.items()} | self._first
+        return there
 
     def offsets_at(self, time: datetime) -> Positions:
         ends, millis = self.ranges(), micros_of(time) // 1_000
-        asked = [TopicPartition(self.topic, each.number, millis) for each in ends]
-        try:
-            found = self._client.offsets_for_times(asked, timeout=_ASK_SECONDS)
-        except KafkaException as e:
-            raise TransientError(f"{self.topic}: {e.args[0].str()}") from e
+        with self._topic.explained():
+            asked = [self._topic.place(each.number, millis) for each in ends]
+            found = self._topic.consumer.offsets_for_times(asked, timeout=ASK_SECONDS)
         return {
             where: each.offset if each.offset >= 0 else ends[where].end
             for each in found
-            for where in [self._partition(each.partition)]
+            for where in [self._topic.partition(each.partition)]
         }
 
     def read(self, start: Positions, end: Positions, complete_until: int = 0) -> None:
@@ -86,16 +66,14 @@ class KafkaRange:
     def poll(self, most: int, timeout: float) -> SourceBatch:
         if not self._at.open_partitions():
             return SourceBatch((), {}, (), self._at.finished())
-        try:
-            first = self._client.poll(timeout)
-            messages = [] if first is None else [first, *self._client.consume(most - 1, 0)]
-        except KafkaException as e:
-            raise TransientError(f"{self.topic}: {e.args[0].str()}") from e
+        with self._topic.explained():
+            first = self._topic.poll(timeout)
+            messages = [] if first is None else [first, *self._topic.consumer.consume(most - 1, 0)]
         before = dict(self._at.next)
-        records = list(self._records(messages))
+        records = tuple(self._records(messages))
         self._leave_finished()
         moved = {each: at for each, at in self._at.next.items() if at != before[each]}
-        return SourceBatch(tuple(records), moved, (), self._at.finished())
+        return SourceBatch(records, moved, (), self._at.finished())
 
     def rest(self) -> None:
         """Do nothing: nobody waits for this client."""
@@ -112,57 +90,67 @@ class KafkaRange:
         return self._at.lag()
 
     def close(self) -> None:
-        self._client.close()
-        self._identity.close()
+        self._topic.close()
 
     def _records(self, messages: Sequence[Message]) -> Iterable[BusRecord]:
         for message in messages:
-            where, offset, error = self._partition(message.partition() or 0), message.offset() or 0, message.error()
-            if error is not None:
+            where, offset, error = (
+                self._topic.partition(message.partition() or 0),
+                message.offset() or 0,
+                message.error(),
+            )
+            if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
                 if error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its name
                     raise TerminalError(f"{self.topic}: events expired before they were read: {error.str()}")
-                if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
-                    raise TransientError(f"{self.topic}: {error.str()}")
-                if where in self._at.end:  # what is before it are markers of transactions
-                    self._at.advance(where, offset)
+                raise self._topic.errors.explain(error)
+            if where not in self._at.end:
                 continue
-            if self._at.next.get(where, 0) <= offset < self._at.end.get(where, 0):
+            if error is None and self._at.next[where] <= offset < self._at.end[where]:
                 self._at.advance(where, offset + 1)
                 yield bus_record(message, where)
-            elif where in self._at.end:
+            else:  # what is before it are markers of transactions, or what compaction left out
                 self._at.advance(where, offset)
 
     def _assign(self) -> None:
-        """Fetch from where the partitions stand. A finished one isn't fetched, and what expired isn't asked for."""
-        try:
+        """Fetch from where the partitions stand. A finished one isn't fetched, and what had expired isn't asked for."""
+        with self._topic.explained():
             for each in self._at.open_partitions():
-                place = TopicPartition(self.topic, each.number)
-                self._at.advance(each, int(self._client.get_watermark_offsets(place, timeout=_ASK_SECONDS)[0]))
-            self._client.assign(
-                [TopicPartition(self.topic, each.number, self._at.next[each]) for each in self._at.open_partitions()]
+                first = self._topic.limits(each.number)[0]
+                self._refuse_loss(each, first)
+                self._at.advance(each, first)
+            self._topic.consumer.assign(
+                [self._topic.place(each.number, self._at.next[each]) for each in self._at.open_partitions()]
             )
-        except KafkaException as e:
-            raise TransientError(f"{self.topic}: {e.args[0].str()}") from e
+
+    def _refuse_loss(self, where: BusPartition, first: int) -> None:
+        at = max(self._at.next[where], self._first.get(where, 0))
+        if first > at:
+            raise TerminalError(
+                f"{self.topic}: events expired before they were read: offsets {at} to {first - 1} of partition "
+                f"{where.number}"
+            )
 
     def _leave_finished(self) -> None:
         still = {each.number for each in self._at.open_partitions()}
-        finished = [each for each in self._client.assignment() if each.partition not in still]
+        finished = [each for each in self._topic.consumer.assignment() if each.partition not in still]
         if finished:
-            self._client.incremental_unassign(finished)
+            self._topic.consumer.incremental_unassign(finished)
 
-    def _ask_for_partitions(self) -> list[int]:
-        described = self._client.list_topics(self.topic, timeout=_ASK_SECONDS)
-        about = described.topics[self.topic]
-        if about.error is not None:
-            raise TransientError(f"{self.topic}: {about.error.str()}")
-        cluster, found = str(described.cluster_id), self._identity.fetch_id()
-        if self._identity.id not in {"", found}:
-            raise TransientError(f"{self.topic} was deleted and made again during the replay: begin again")
-        self._identity.id, self._cluster = found, cluster
-        return sorted(about.partitions)
 
-    def _partition(self, number: int) -> BusPartition:
-        known = self._partitions.get(number)
-        if known is None:
-            known = self._partitions[number] = BusPartition(self._cluster, self._identity.id, number)
-        return known
+def read_newest(settings: Mapping[str, str], topic: str, most: int) -> Iterator[list[BusRecord]]:
+    """Yield the newest records, at most so many of each partition, each partition's in their order."""
+    with closing(KafkaRange("", settings, topic, dict)) as source:
+        there = source.ranges()
+        source.read(
+            {where: max(each.first, each.end - most) for where, each in there.items()},
+            {where: each.end for where, each in there.items()},
+        )
+        until = time.monotonic() + _NEWEST_SECONDS
+        while source.lag():
+            batch = source.poll(_NEWEST_AT_ONCE, 0.2)
+            if batch:
+                until = time.monotonic() + _NEWEST_SECONDS
+            elif time.monotonic() > until:
+                raise TransientError(f"{topic}: nothing came for {_NEWEST_SECONDS:g} s: is a broker away?")
+            if batch.records:
+                yield list(batch.records)

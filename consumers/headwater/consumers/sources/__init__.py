@@ -3,11 +3,9 @@
 api                the interface of a source
 local_log          reads a local log
 kafka              reads a topic as a member of a consumer group
-kafka_client       makes the client, and keeps what it reports
-kafka_offsets      keeps what comes next of each partition, and finds the gaps
+kafka_client       a topic as all see it who read it: its id, its offsets, its records
+kafka_offsets      keeps what comes next of each partition, and finds the gaps and recreated topics
 archive            reads an archive
-kafka_topic        detects recreated topics
-topic_tail         reads the newest records of a topic
 group_start        gives a new consumer group the offsets that it begins at
 gap_events         makes Gap events of records that a bus lost
 librdkafka_log     logs what librdkafka reports

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from headwater.consumers.sources.kafka_topic import TopicIdentity
-from headwater.consumers.sources.librdkafka_log import LibrdkafkaLogger
+from headwater.consumers.sources.kafka_client import TopicClient
 from headwater.consumers.sources.local_log import KIND as LOG
 from headwater.errors import ConfigurationError, TransientError
 from headwater.journal import LocalLog
 from headwater.journal.errors import LockedError
 from headwater.lineage.bulk import BusPartition
 
-_ASK_SECONDS: Final = 20.0
 _WAIT_SECONDS: Final = 20.0
 _PAUSE_SECONDS: Final = 0.5
 _OTHERS_READ: Final = frozenset(
@@ -45,16 +44,14 @@ class KafkaGroup:
     def __init__(
         self, settings: Mapping[str, str], topic: str, group: str, pause: Callable[[float], object] = time.sleep
     ) -> None:
-        more: dict[str, Any] = {"group.id": group, "enable.auto.commit": "false", "logger": LibrdkafkaLogger()}
-        self._settings: Final[dict[str, Any]] = {**settings, **more}
-        self._topic: Final = topic
+        self._open: Final = partial(TopicClient, settings, topic, group)
+        self._group: Final = group
         self._pause: Final = pause
 
     def has_begun(self) -> bool:
         """Return whether the group has an offset of the topic. A topic that doesn't exist has none."""
-        with self._client() as client:
-            _, places = self._places(client)
-            return any(each.offset >= 0 for each in self._committed(client, places))
+        with closing(self._open()) as topic, topic.explained():
+            return bool(topic.committed(topic.describe()))
 
     def begin(self, start: GroupStart | None, offsets: Mapping[BusPartition, int]) -> None:
         """Commit an offset for each partition that has none: that in `offsets`, else where `start` says.
@@ -62,69 +59,42 @@ class KafkaGroup:
         With no `start`, other partitions stay without: they are read from their beginning, as new ones are. A
         TransientError while others are in the group who haven't begun in this topic.
         """
-        with self._client() as client:
-            cluster, places = self._places(client)
-            topic = self._topic_id() if places else ""
+        with closing(self._open()) as topic, topic.explained():
+            numbers = topic.describe()
+            if not numbers:
+                return
+            topic.id = topic.fetch_id()
             new: list[TopicPartition] = []
-            for each in self._committed(client, places):
-                at = offsets.get(BusPartition(cluster, topic, each.partition))
-                if each.offset < 0 and at is None and start is not None:
-                    low, high = client.get_watermark_offsets(each, timeout=_ASK_SECONDS)
-                    at = int(low if start is GroupStart.BEGINNING else high)
-                if each.offset < 0 and at is not None:
-                    new.append(TopicPartition(self._topic, each.partition, at))
+            for each in sorted(set(numbers) - set(topic.committed(numbers))):
+                at = offsets.get(topic.partition(each))
+                if at is None and start is not None:
+                    low, high = topic.limits(each)
+                    at = low if start is GroupStart.BEGINNING else high
+                if at is not None:
+                    new.append(topic.place(each, at))
             if new:
-                self._commit(client, new, places)
+                self._commit(topic, new, numbers)
 
-    def _topic_id(self) -> str:
-        with closing(TopicIdentity(self._settings_without_group(), self._topic)) as identity:
-            return identity.fetch_id()
-
-    def _commit(self, client: Consumer, new: list[TopicPartition], places: list[TopicPartition]) -> None:
+    def _commit(self, topic: TopicClient, new: list[TopicPartition], numbers: list[int]) -> None:
         """Kafka takes no offsets from outside while a group has members. If those have begun in this topic, nothing is
         to do; members of another topic are waited for, as they may be about to leave."""
         deadline = time.monotonic() + _WAIT_SECONDS
         while True:
             try:
-                client.commit(offsets=new, asynchronous=False)
+                topic.consumer.commit(offsets=new, asynchronous=False)
             except KafkaException as e:
                 if e.args[0].code() not in _OTHERS_READ:
                     raise
             else:
                 return
-            if any(each.offset >= 0 for each in self._committed(client, places)):
+            if topic.committed(numbers):
                 return
             if time.monotonic() > deadline:
                 raise TransientError(
-                    f"others are in the group {self._settings['group.id']} and have no offsets of {self._topic}, so "
-                    "nobody can say where it begins: stop them first, or choose another name"
+                    f"others are in the group {self._group} and have no offsets of {topic.name}, so nobody can say "
+                    "where it begins: stop them first, or choose another name"
                 )
             self._pause(_PAUSE_SECONDS)
-
-    def _places(self, client: Consumer) -> tuple[str, list[TopicPartition]]:
-        """Return the cluster's id, and the partitions of the topic."""
-        found = client.list_topics(self._topic, timeout=_ASK_SECONDS)
-        about = found.topics.get(self._topic)
-        numbers = () if about is None or about.error is not None else sorted(about.partitions)
-        return str(found.cluster_id), [TopicPartition(self._topic, number) for number in numbers]
-
-    def _committed(self, client: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
-        return list(client.committed(places, timeout=_ASK_SECONDS)) if places else []
-
-    def _settings_without_group(self) -> dict[str, Any]:
-        return {key: value for key, value in self._settings.items() if key not in {"group.id", "enable.auto.commit"}}
-
-    @contextmanager
-    def _client(self) -> Generator[Consumer, None, None]:
-        try:
-            client = Consumer(self._settings)
-        except KafkaException as e:
-            raise ConfigurationError(f"the settings of the Kafka client: {e.args[0].str()}") from e
-        try:
-            with closing(client):
-                yield client
-        except KafkaException as e:
-            raise TransientError(f"{self._topic}: {e.args[0].str()}") from e
 
 
 class LogGroup:

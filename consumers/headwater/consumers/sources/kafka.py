@@ -14,10 +14,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS, END_CHECK_SECONDS, BusRecord, SourceBatch, StoredOffsets
-from headwater.consumers.sources.kafka_client import ClientErrors, bus_record, open_client
+from headwater.consumers.sources.kafka_client import LOOK_SECONDS, TopicClient, bus_record
 from headwater.consumers.sources.kafka_offsets import KafkaOffsets
 from headwater.errors import HeadwaterError, TransientError
 from headwater.events.clock import wall_micros
@@ -26,8 +26,7 @@ from headwater.lineage.bulk import BusPartition
 
 _LOG: Final = logging.getLogger(__name__)
 KIND: Final = "kafka"
-_ASK_SECONDS: Final = 20.0
-_LOOK_SECONDS: Final = 2.0
+_STRATEGY: Final = "partition.assignment.strategy"
 _LEAVE_SECONDS: Final = 10.0
 _LEAVE_POLL_SECONDS: Final = 0.05
 
@@ -35,10 +34,11 @@ _LEAVE_POLL_SECONDS: Final = 0.05
 class KafkaSource:
     def __init__(self, settings: Mapping[str, str], topic: str, group: str, stored: StoredOffsets | None) -> None:
         """`stored` returns the offsets of this group that the store has for a cluster; None if Kafka keeps them."""
-        self._name = topic
-        self._errors = ClientErrors(topic)
-        self._client, self._identity = open_client(settings, topic, group, self._errors)
-        self._offsets = KafkaOffsets(self._client, self._identity, topic, stored)
+        strategy = {_STRATEGY: settings.get(_STRATEGY, "cooperative-sticky")}
+        is_brokers = settings.get("group.protocol") == "consumer"  # brokers assign there
+        self._topic = TopicClient(settings, topic, group, {} if is_brokers else strategy)
+        self._client = self._topic.consumer
+        self._offsets = KafkaOffsets(self._topic, stored)
         self._new: set[int] = set()
         """Assigned partitions that no batch has mentioned yet."""
         self._look_at = 0.0
@@ -56,17 +56,17 @@ class KafkaSource:
 
     @property
     def topic(self) -> str:
-        return self._name
+        return self._topic.name
 
     @property
     def topic_id(self) -> str:
         """The topic's id; empty until a broker has answered."""
-        return self._identity.id
+        return self._topic.id
 
     @property
     def outage(self) -> str | None:
         """Why nothing can arrive, or None."""
-        return self._errors.outage
+        return self._topic.errors.outage
 
     @property
     def partitions(self) -> int:
@@ -74,9 +74,8 @@ class KafkaSource:
         return len(self._client.assignment()) if self._subscribed else 0
 
     def poll(self, most: int, timeout: float) -> SourceBatch:
-        self._identity.poll()
         messages = self._messages(most, timeout)
-        partition = self._offsets.partition
+        partition = self._topic.partition
         records = tuple([bus_record(each, partition(each.partition() or 0)) for each in messages])
         ends = self._offsets.ends_without_gaps(records)
         if ends is None:
@@ -98,9 +97,9 @@ class KafkaSource:
         if not self._offsets.go_back(records):
             return
         with suppress(KafkaException):  # who can't be asked now is asked soon
-            if self._identity.is_another():
+            if self._offsets.is_another():
                 self._give_back()
-                raise TransientError(self._identity.words)
+                raise TransientError(self._offsets.words)
 
     def _ends(self) -> dict[BusPartition, int]:
         """Return the partitions that were read to their end. Checked from time to time, while nothing arrives."""
@@ -109,9 +108,9 @@ class KafkaSource:
         self._look_at, until = time.monotonic() + END_CHECK_SECONDS, wall_micros() - CLOCK_SKEW_MICROS
         try:
             return {
-                self._offsets.partition(each.partition): until
+                self._topic.partition(each.partition): until
                 for each in self._client.assignment()
-                if self._offsets.lag_in(each) == 0
+                if self._offsets.lag_in(each.partition) == 0
             }
         except KafkaException:
             return {}
@@ -124,7 +123,7 @@ class KafkaSource:
             if self._paused:
                 self._resume()
             waiting, self._unread_messages = self._unread_messages, []
-            first = self._client.poll(0 if waiting else timeout)
+            first = self._topic.poll(0 if waiting else timeout)
             found = waiting if first is None else [*waiting, first, *self._client.consume(most - 1, 0)]
             self._refuse_faults(found)
             return found
@@ -132,7 +131,7 @@ class KafkaSource:
     def _refuse_faults(self, messages: Sequence[Message]) -> None:
         fault = next((error for each in messages if (error := each.error()) is not None), None)
         if fault is not None:
-            raise TransientError(self._errors.explain(fault))
+            raise self._topic.errors.explain(fault)
 
     @contextmanager
     def _give_back_on_failure(self) -> Generator[None]:
@@ -141,7 +140,7 @@ class KafkaSource:
             yield
         except KafkaException as e:
             self._give_back()
-            raise TransientError(self._errors.explain(e.args[0])) from e
+            raise self._topic.errors.explain(e.args[0]) from e
         except HeadwaterError:
             self._give_back()
             raise
@@ -179,9 +178,7 @@ class KafkaSource:
 
     def done(self, positions: Mapping[BusPartition, int]) -> None:
         """Commit offsets in Kafka. A partition that another member has taken over can't be committed, and needn't."""
-        ours = [
-            TopicPartition(self._name, each.number, at) for each, at in positions.items() if each.topic == self.topic_id
-        ]
+        ours = [self._topic.place(each.number, at) for each, at in positions.items() if each.topic == self.topic_id]
         if not ours:
             return
         try:
@@ -197,23 +194,16 @@ class KafkaSource:
     def lag(self) -> int | None:
         try:
             assigned = self._client.assignment()
-            if not assigned and self._errors.outage is not None:
-                self._client.list_topics(self._name, timeout=_LOOK_SECONDS)
-            found = self._looked_at(assigned) if assigned else None
+            if not assigned and self._topic.errors.outage is not None:
+                self._client.list_topics(self.topic, timeout=LOOK_SECONDS)
+            found = self._offsets.lag([each.partition for each in assigned]) if assigned else None
         except KafkaException:
             return None
-        self._errors.outage = None
-        return found
-
-    def _looked_at(self, assigned: Sequence[TopicPartition]) -> int | None:
-        """Return the lag, unless the topic was recreated."""
-        reached = self._offsets.reached([each.partition for each in assigned])
-        if self._identity.is_another():
-            _LOG.warning("%s", self._identity.words)
+        self._topic.errors.outage = None
+        if assigned and found is None:
+            _LOG.warning("%s", self._offsets.words)
             self._give_back()
-            return None
-        self._identity.record_reached(reached)
-        return sum(end - at for at, end in reached.values())
+        return found
 
     def close(self) -> None:
         """Leave the group, and wait for that a limited time.
@@ -221,37 +211,25 @@ class KafkaSource:
         The client waits for the group's coordinator until its session ends, and in some states for ever. Nothing is
         lost without it: offsets are the store's, and brokers remove a member that is silent.
         """
-        leaving = threading.Thread(target=self._close_client, name="headwater-leave-group", daemon=True)
+        leaving = threading.Thread(target=self._topic.close, name="headwater-leave-group", daemon=True)
         leaving.start()
         leaving.join(_LEAVE_SECONDS)
         if leaving.is_alive():
             _LOG.warning(
-                "%s: no broker confirmed within %g s that this member left its group", self._name, _LEAVE_SECONDS
+                "%s: no broker confirmed within %g s that this member left its group", self.topic, _LEAVE_SECONDS
             )
-
-    def _close_client(self) -> None:
-        try:
-            self._client.close()
-        except (KafkaException, RuntimeError, HeadwaterError) as e:  # what its callbacks raise, too
-            _LOG.debug("%s: leaving the group: %s", self._name, e)
-        self._identity.close()
 
     def _begin(self) -> None:
         """Subscribe, after asking for the topic's id."""
-        try:
-            self._offsets.cluster = str(self._client.list_topics(self._name, timeout=_ASK_SECONDS).cluster_id)
-            found = self._identity.fetch_id()
-        except KafkaException as e:
-            error: KafkaError = e.args[0]
-            if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise TransientError(f"there is no topic {self._name} yet: the first driver makes it") from e
-            raise TransientError(self._errors.explain(error)) from e
+        with self._topic.explained():
+            self._topic.describe()
+            found = self._topic.fetch_id()
         if found != self.topic_id:
             self._offsets.switch_to(found, self._mine)  # before it leaves: an older topic is lost with what was ours
             self._new.clear()
         self._leave()
         self._client.subscribe(
-            [self._name], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+            [self.topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
         self._subscribed = True
 
@@ -264,7 +242,7 @@ class KafkaSource:
         deadline = time.monotonic() + _LEAVE_SECONDS
         while self._client.assignment():
             if time.monotonic() > deadline:
-                raise TransientError(f"{self._name}: the group is rebalancing, and partitions can't be given back yet")
+                raise TransientError(f"{self.topic}: the group is rebalancing, and partitions can't be given back yet")
             self._client.poll(_LEAVE_POLL_SECONDS)  # what it returns comes again
 
     def _on_assign(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
@@ -273,12 +251,12 @@ class KafkaSource:
         try:
             self._begin_reading(client, partitions)
         except KafkaException as e:
-            raise TransientError(self._errors.explain(e.args[0])) from e
+            raise self._topic.errors.explain(e.args[0]) from e
 
     def _begin_reading(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        self._offsets.begin(client, partitions)
-        if self._identity.is_another():
-            raise TransientError(self._identity.words)
+        self._offsets.begin(partitions)
+        if self._offsets.is_another():
+            raise TransientError(self._offsets.words)
         client.incremental_assign(list(partitions))
         numbers = {each.partition for each in partitions}
         self._offsets.record_begun(numbers)
@@ -304,4 +282,4 @@ class KafkaSource:
     def _log_rebalance(self, words: str, partitions: Sequence[TopicPartition]) -> None:
         self.rebalances += 1
         numbers = sorted(each.partition for each in partitions)
-        _LOG.info("partitions of %s %s", self._name, words, extra={"headwater": {"partitions": numbers}})
+        _LOG.info("partitions of %s %s", self.topic, words, extra={"headwater": {"partitions": numbers}})

@@ -1,47 +1,44 @@
 """Keeps what comes next of each partition of a topic, and finds the gaps.
 
-The client silently skips records that expired before they were read, and knows a topic only by its name.
+The client silently skips records that expired before they were read, and knows a topic only by its name: unread records
+of one that was deleted and made again are lost, and the new one is read from its beginning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
 
 from headwater.consumers.sources.api import BusRecord, OffsetGap, StoredOffsets
-from headwater.consumers.sources.kafka_topic import TopicIdentity
+from headwater.consumers.sources.kafka_client import LOOK_SECONDS, TopicClient
+from headwater.errors import TransientError
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
-
-_ASK_SECONDS: Final = 20.0
-_LOOK_SECONDS: Final = 2.0
 
 
 class KafkaOffsets:
     """The offsets of one reader of a topic. Its methods raise a KafkaException if no broker answers."""
 
-    def __init__(self, client: Consumer, identity: TopicIdentity, topic: str, stored: StoredOffsets | None) -> None:
+    def __init__(self, topic: TopicClient, stored: StoredOffsets | None) -> None:
         """`stored` returns the offsets of this group that the store has for a cluster; None if Kafka keeps them."""
-        self._client = client
-        self._identity = identity
-        self._topic = topic
+        self._topic: Final = topic
         self._stored = stored
         self._gaps: list[OffsetGap] = []
         self._at: dict[int, int] = {}
         """What comes next of a partition."""
         self._begun: set[int] = set()
         """Partitions of this topic that were read from somewhere."""
-        self._partitions: dict[int, BusPartition] = {}
-        self.cluster = ""
+        self._former: set[str] = set()
+        """The ids of older topics of this name."""
+        self._seen: dict[int, tuple[int, int]] = {}
+        """What came next of a partition, and its end, when that was asked for last."""
 
-    def partition(self, number: int) -> BusPartition:
-        """Return the partition of this number, the same object for each of its records."""
-        known = self._partitions.get(number)
-        if known is None or known[:2] != (self.cluster, self._identity.id):
-            known = self._partitions[number] = BusPartition(self.cluster, self._identity.id, number)
-        return known
+    @property
+    def words(self) -> str:
+        """What happened if the topic is another one."""
+        return f"{self._topic.name} was deleted and made again: the new topic is read from its beginning"
 
     def ends_without_gaps(self, records: Sequence[BusRecord]) -> dict[int, int] | None:
         """Return what comes next in the partitions of these records, by number. None if offsets don't follow each
@@ -60,15 +57,14 @@ class KafkaOffsets:
         return any(each.offset < self._at.get(each.partition.number, 0) for each in records)
 
     def find_gaps(self, records: Sequence[BusRecord]) -> None:
-        """Record what expired between these records."""
+        """Record what expired between these records. What only compaction or a transaction left out is no gap."""
         expected = dict(self._at)
         for each in records:
             number, offset = each.partition.number, each.offset
             at = expected.get(number, offset)
             expected[number] = offset + 1
             if offset > at:
-                place = TopicPartition(self._topic, number)
-                first = min(int(self._client.get_watermark_offsets(place, timeout=_ASK_SECONDS)[0]), offset)
+                first = min(self._topic.limits(number)[0], offset)
                 if first > at:
                     self._gaps.append(OffsetGap(each.partition, at, first, GapReason.LOG_EXPIRED))
 
@@ -80,65 +76,86 @@ class KafkaOffsets:
     def advance(self, positions: Mapping[BusPartition, int]) -> None:
         self._at.update((where.number, at) for where, at in positions.items())
 
-    def begin(self, client: Consumer, partitions: Sequence[TopicPartition]) -> None:
+    def begin(self, partitions: Sequence[TopicPartition]) -> None:
         """Set the offsets at which the client begins with partitions that it got."""
-        known = self._committed(partitions)
+        known = self._committed([each.partition for each in partitions])
         for each in partitions:
-            at = known.get(self.partition(each.partition))
+            at = known.get(self._topic.partition(each.partition))
             self._at.pop(each.partition, None)
             each.offset = OFFSET_BEGINNING
             if at is not None:
-                each.offset = self._at[each.partition] = self._start_in_range(client, each, at)
+                each.offset = self._at[each.partition] = self._start_in_range(each.partition, at)
 
     def record_begun(self, numbers: Collection[int]) -> None:
         """Record that partitions are read from where they stand."""
-        begun = {number: self._at.get(number, 0) for number in numbers}
-        self._identity.record_reached({number: (at, at) for number, at in begun.items()})
+        self._seen.update({number: (at, at) for number in numbers for at in [self._at.get(number, 0)]})
         self._begun.update(numbers)
 
-    def switch_to(self, found: str, mine: Collection[int]) -> None:
-        """Go on in a recreated topic, and record what is lost of the old one. `mine` are partitions that only this
-        reader has."""
-        stored = self._stored(self.cluster) if self._stored is not None else None
-        self._gaps += self._identity.switch_to(found, self.cluster, mine, stored)
-        self._at.clear()
-        self._begun.clear()
-
-    def lag_in(self, partition: TopicPartition) -> int:
-        at, end = self._reached_in(partition)
+    def lag_in(self, number: int) -> int:
+        at, end = self._reached_in(number)
         return end - at
 
-    def reached(self, numbers: Sequence[int]) -> dict[int, tuple[int, int]]:
+    def lag(self, numbers: Sequence[int]) -> int | None:
+        """Return how many offsets are left of these partitions; None if the topic was recreated."""
+        reached = self._reached(numbers)
+        if self.is_another():
+            return None
+        self._seen.update(reached)
+        return sum(end - at for at, end in reached.values())
+
+    def is_another(self) -> bool:
+        """Return whether the topic was recreated. A broker that hasn't noticed yet still reports the old id."""
+        return self._topic.fetch_id() not in {self._topic.id, *self._former}
+
+    def switch_to(self, found: str, mine: Collection[int]) -> None:
+        """Go on in the topic of another id, and record what is lost of the old one. `mine` are partitions that only
+        this reader has."""
+        if found in self._former:
+            raise TransientError(f"{self._topic.name}: not all brokers know yet that it was deleted and made again")
+        if self._topic.id:
+            self._gaps += self._lost_ranges(mine)
+            self._former.add(self._topic.id)
+        self._topic.id = found
+        for each in (self._at, self._begun, self._seen):
+            each.clear()
+
+    def _lost_ranges(self, mine: Collection[int]) -> Iterator[OffsetGap]:
+        """Yield the unread ranges. Records that arrived since the last check may belong to either topic, so they count
+        as unread."""
+        stored = {} if self._stored is None else self._stored(self._topic.cluster)
+        for number, (at, end) in sorted(self._seen.items()):
+            where = self._topic.partition(number)
+            if number in mine or stored.get(where, at + 1) <= at:
+                yield OffsetGap(where, at, end if end > at else None, GapReason.LOG_RECREATED)
+
+    def _reached(self, numbers: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return the next offset of partitions and their ends."""
         try:
-            ends = self._identity.end_offsets(numbers)
-            firsts = self._identity.first_offsets([each for each in numbers if each not in self._at])
+            ends = self._topic.end_offsets(numbers)
+            firsts = self._topic.first_offsets([each for each in numbers if each not in self._at])
         except KafkaException:  # after a change of leaders this one request fails until it knows them
-            return {number: self._reached_in(TopicPartition(self._topic, number)) for number in numbers}
+            return {number: self._reached_in(number) for number in numbers}
         starts = {number: self._at.get(number, firsts.get(number, 0)) for number in numbers}
         return {number: (at, max(at, ends[number])) for number, at in starts.items()}
 
-    def _reached_in(self, partition: TopicPartition) -> tuple[int, int]:
+    def _reached_in(self, number: int) -> tuple[int, int]:
         """Return the next offset of a partition and its end."""
-        low, high = self._client.get_watermark_offsets(partition, timeout=_LOOK_SECONDS)
-        at = self._at.get(partition.partition, int(low))
-        return at, max(at, int(high))
+        low, high = self._topic.limits(number, LOOK_SECONDS)
+        at = self._at.get(number, low)
+        return at, max(at, high)
 
-    def _committed(self, partitions: Sequence[TopicPartition]) -> Mapping[BusPartition, int]:
+    def _committed(self, numbers: Sequence[int]) -> Mapping[BusPartition, int]:
         if self._stored is not None:
-            return self._stored(self.cluster)
-        if self._identity.is_younger:  # what was committed before that was noticed is the older topic's
-            partitions = [each for each in partitions if each.partition in self._begun]
-        committed = self._client.committed(list(partitions), timeout=_ASK_SECONDS) if partitions else []
-        return {self.partition(each.partition): each.offset for each in committed if each.offset >= 0}
+            return self._stored(self._topic.cluster)
+        if self._former:  # what was committed before that was noticed is the older topic's
+            numbers = [each for each in numbers if each in self._begun]
+        return {self._topic.partition(number): at for number, at in self._topic.committed(numbers).items()}
 
-    def _start_in_range(self, client: Consumer, partition: TopicPartition, at: int) -> int:
+    def _start_in_range(self, number: int, at: int) -> int:
         """Return where to begin, and record a gap if records expired before they were read."""
-        low, high = client.get_watermark_offsets(partition, timeout=_ASK_SECONDS)
+        low, high = self._topic.limits(number)
         if at < low:
-            self._gaps.append(OffsetGap(self.partition(partition.partition), at, low, GapReason.LOG_EXPIRED))
-            return int(low)
-        if at > high:
-            self._gaps.append(OffsetGap(self.partition(partition.partition), high, at, GapReason.LOG_RECREATED))
-            return int(high)
-        return at
+            self._gaps.append(OffsetGap(self._topic.partition(number), at, low, GapReason.LOG_EXPIRED))
+        elif at > high:
+            self._gaps.append(OffsetGap(self._topic.partition(number), high, at, GapReason.LOG_RECREATED))
+        return min(max(at, low), high)

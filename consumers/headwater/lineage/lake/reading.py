@@ -18,8 +18,8 @@ from headwater.lineage.lake.address import ICEBERG, LakeAddress
 from headwater.lineage.lake.merging import VERSION, VERSION_PROPERTY, lake_tables, spark_type
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreSchemaError
-from headwater.lineage.store.opening import Store
 from headwater.lineage.store.options import StoreAddress
+from headwater.lineage.store.store import Store
 from headwater.plugins import extra_command
 
 if TYPE_CHECKING:
@@ -42,11 +42,7 @@ class LakeTarget(StoreAddress):
         return f"{self.url.drivername}:{self.url.database}"
 
 
-class LakeStore(Store):
-    """A lake that is read. Spark writes it: `headwater pipeline run --store iceberg:…`."""
-
-
-def open_lake(address: LakeAddress, properties: Mapping[str, str] | None = None) -> LakeStore:
+def open_lake(address: LakeAddress, properties: Mapping[str, str] | None = None) -> Store:
     """Open a lake. `properties` are those of the catalog beside pyiceberg's own configuration.
 
     Each connection sees each table as it was when the connection first used it. Raises a ConfigurationError if the
@@ -64,7 +60,7 @@ def open_lake(address: LakeAddress, properties: Mapping[str, str] | None = None)
 
     catalog = _Catalog(address, properties or {})
     catalog.check()
-    return LakeStore(duckdb_engine(_connect, catalog.prepare), LakeTarget.of(address))
+    return Store(duckdb_engine(_connect, catalog.prepare), LakeTarget.of(address))
 
 
 def _connect() -> duckdb.DuckDBPyConnection:

@@ -10,17 +10,18 @@ from typing import Final
 from headwater.lineage.lake.address import LakeAddress
 from headwater.lineage.lake.formats import SqlSession, format_of
 from headwater.lineage.lake.merging import VERSION, VERSION_PROPERTY, lake_tables, spark_type
-from headwater.lineage.lake.reading import LakeStore, LakeTarget
+from headwater.lineage.lake.reading import LakeTarget
 from headwater.lineage.lake.spark_dialect import spark_engine
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreSchemaError
+from headwater.lineage.store.store import Store
 
 _MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "not found", "without view support")
 """What errors say of a table that isn't there. The last is a catalog that is asked for a view, because it has no such
 table."""
 
 
-def open_lake_by_spark(address: LakeAddress, session: SqlSession) -> LakeStore:
+def open_lake_by_spark(address: LakeAddress, session: SqlSession) -> Store:
     """Open a lake in a session that knows its catalog. The session stays the caller's.
 
     Each connection sees each table as it was when the connection first used it. Raises a StoreSchemaError if there is
@@ -28,7 +29,7 @@ def open_lake_by_spark(address: LakeAddress, session: SqlSession) -> LakeStore:
     """
     check_version(address, session)
     engine = spark_engine(session, lambda: _Tables(address, session).relation)
-    return LakeStore(engine, LakeTarget.of(address))
+    return Store(engine, LakeTarget.of(address))
 
 
 def check_version(address: LakeAddress, session: SqlSession) -> None:

@@ -3,6 +3,7 @@
 options          where a store is, as people configure it
 urls, jdbc       parse JDBC URLs, SQLAlchemy URLs and paths
 engines          connections with each database's settings
+store            an open store
 opening          opens a store for writing or reading
 creation         creates the tables
 schema_version   which version the tables have
@@ -14,7 +15,8 @@ size, status     how much a store holds, and its state
 """
 
 from headwater.lineage.sql.errors import translate_errors
-from headwater.lineage.store.opening import Store, open_store
+from headwater.lineage.store.opening import open_store
 from headwater.lineage.store.options import StoreOptions
+from headwater.lineage.store.store import Store
 
 __all__ = ["Store", "StoreOptions", "open_store", "translate_errors"]

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import TracebackType
-
 from sqlalchemy import Engine
-from typing_extensions import Self
 
 from headwater.errors import ConfigurationError
-from headwater.lineage.bulk import DatabaseBulkMeta, WriteBatch
 from headwater.lineage.lake.address import LakeAddress
 from headwater.lineage.lake.formats import SqlSession
 from headwater.lineage.maintenance.partitions import make_ahead
-from headwater.lineage.rows import Row
 from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
 from headwater.lineage.store.creation import create as create_in
 from headwater.lineage.store.engines import engine_for
@@ -22,32 +16,8 @@ from headwater.lineage.store.migration import migrate
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreAddress, StoreOptions
 from headwater.lineage.store.schema_version import SchemaState, SchemaStatus, inspect_schema
+from headwater.lineage.store.store import Store
 from headwater.lineage.store.views import make_views_if_allowed
-
-
-class Store:
-    """An open store, for any thread."""
-
-    def __init__(self, engine: Engine, target: StoreAddress) -> None:
-        self.engine = engine
-        self.target = target
-        self.bulk = DatabaseBulkMeta(engine, target.words)
-
-    def merge(self, rows: Iterable[Row]) -> int:
-        """Merge all rows or none. They are visible to everybody when this returns. Return how many keys they have."""
-        return self.bulk.merge(WriteBatch(tuple(rows))).rows
-
-    def close(self) -> None:
-        self.engine.dispose()
-
-    def __repr__(self) -> str:
-        return f"Store({self.target.words})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        self.close()
 
 
 def open_store(
@@ -95,10 +65,10 @@ def _open_lake(address: LakeAddress, spark: SqlSession | None, *, readonly: bool
             "by `headwater lake`, and name a database for anything else that writes"
         )
     if spark is not None:
-        from headwater.lineage.lake.spark_reading import open_lake_by_spark  # noqa: PLC0415 - it needs this module
+        from headwater.lineage.lake.spark_reading import open_lake_by_spark  # noqa: PLC0415 - only a lake needs it
 
         return open_lake_by_spark(address, spark)
-    from headwater.lineage.lake.reading import open_lake  # noqa: PLC0415 - it needs this module
+    from headwater.lineage.lake.reading import open_lake  # noqa: PLC0415 - only a lake needs it
 
     return open_lake(address)
 

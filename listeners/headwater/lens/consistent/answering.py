@@ -82,9 +82,9 @@ class Answering:
 
 def to_lines(found: FoundVersions) -> str:
     """Return what was found as lines of words with tabs between them."""
-    lines = [_pin_words(each) for each in found.pins]
-    lines += [("why", each) for each in found.reasons]
-    lines += [("note", each) for each in found.notes]
+    lines = [_pin_words(pin) for pin in found.pins]
+    lines += [("why", reason) for reason in found.reasons]
+    lines += [("note", note) for note in found.notes]
     if found.cut:
         lines.append(("cut", ", ".join(found.cut)))
     return "\n".join("\t".join(_one_line(word) for word in line) for line in lines)
@@ -96,7 +96,7 @@ def _pin_words(pin: PinnedVersion) -> tuple[str, ...]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split()) if any(each in text for each in "\t\n\r") else text
+    return " ".join(text.split()) if any(character in text for character in "\t\n\r") else text
 
 
 def _words(error: Exception) -> str:

@@ -51,7 +51,7 @@ class Bus:
         self.application = application
         self.settings, faults = read_settings(configuration)
         wanted, more = configured_listeners(self.settings)
-        wanted = [each for each in wanted if options.only is None or each.name in options.only]
+        wanted = [spec for spec in wanted if options.only is None or spec.name in options.only]
         here, there, wrong = _divide(wanted, configuration, self.settings, options)
         redactor, bad_regex = make_redactor(configuration, read_hash_key(self.settings))
         strays = [ConfigurationError(words) for words in find_misspellings(configuration)]
@@ -146,8 +146,8 @@ class Bus:
         listeners = self.report().listeners
         counts = {f"broken.{kind}": count for kind, count in list(self._emitter.broken.items())}
         counts["spool"] = self._emitter.refused.total
-        counts |= {f"listener.{each.name}": each.missed for each in listeners}
-        counts |= {f"dead-letters.{each.name}": each.dead_letters for each in listeners}
+        counts |= {f"listener.{listener.name}": listener.missed for listener in listeners}
+        counts |= {f"dead-letters.{listener.name}": listener.dead_letters for listener in listeners}
         return CountMap({where: count for where, count in counts.items() if count})
 
     def report(self) -> BusReport:
@@ -167,7 +167,7 @@ class Bus:
         deadline = time.monotonic() + timeout
         looks = [self._delivery.dead_spools.looked] if self._delivery.workers else []
         looks += [self._shipper.has_looked] if self._shipper else []
-        have_all_looked = all(each.wait(max(0.0, deadline - time.monotonic())) for each in looks)
+        have_all_looked = all(look.wait(max(0.0, deadline - time.monotonic())) for look in looks)
         return self.report().shipped if have_all_looked else None
 
     @property
@@ -222,7 +222,7 @@ class Bus:
     def _open_spool(self, wanted: list[ListenerSpec]) -> Spool | None:
         if not wanted:
             return None
-        families = {each.name: each.families for each in wanted}
+        families = {spec.name: spec.families for spec in wanted}
         since = moment_of(self.producer.clock.now()).isoformat(timespec="seconds")
         manifest = SpoolManifest(self.application, self.producer.id, families, since=since)
         return open_spool(self.settings, manifest, self._options)
@@ -231,13 +231,13 @@ class Bus:
         spool = self._emitter.spool
         if not specs or spool is None:
             return None
-        for each in specs:  # from now on nothing is cut that it hasn't read
-            spool.journal.cursor(each.name).close()
+        for spec in specs:  # from now on nothing is cut that it hasn't read
+            spool.journal.cursor(spec.name).close()
         orders = Orders(
             configuration,
             self.application,
             spool.directory,
-            tuple(each.name for each in specs),
+            tuple(spec.name for spec in specs),
             linger_seconds(self.settings.spool_linger),
             self._options,
         )
@@ -261,7 +261,7 @@ class Bus:
             return
         with contextlib.suppress(StorageError):
             spool.journal.forget_cursor(worker.name)
-        are_all_plain = self._shipper is None and all(each.durable is False for each in self._delivery.workers)
+        are_all_plain = self._shipper is None and all(worker.durable is False for worker in self._delivery.workers)
         if are_all_plain and (spool := self._emitter.take_spool()):
             spool.close(_LONGEST_CLOSE)
             spool.remove()
@@ -330,13 +330,13 @@ def _divide(
     here: list[ListenerSpec] = []
     there: list[ListenerSpec] = []
     faults: list[ConfigurationError] = []
-    for each in wanted:
+    for spec in wanted:
         isolation = Isolation.THREAD
         if options.has_shipper and settings.handover_uri is None:
             try:
-                isolation = configured_isolation(each.item, configuration)
+                isolation = configured_isolation(spec.item, configuration)
             except ConfigurationError as e:
                 faults.append(ConfigurationError(f"{e}; what holds now is the default"))
-                isolation = configured_isolation(each.item, {})
-        (there if isolation is Isolation.PROCESS else here).append(each)
+                isolation = configured_isolation(spec.item, {})
+        (there if isolation is Isolation.PROCESS else here).append(spec)
     return here, there, faults

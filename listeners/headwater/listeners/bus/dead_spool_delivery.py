@@ -314,4 +314,4 @@ def _lagging_listeners(source: _DeadSource) -> set[str]:
 
 
 def _last_modified(spool: Path) -> float:
-    return max((each.stat().st_mtime for each in spool.glob("*.segment")), default=0.0)
+    return max((segment.stat().st_mtime for segment in spool.glob("*.segment")), default=0.0)

@@ -67,7 +67,7 @@ class Delivery:
         self._refused: Counter[str] = Counter()
         self._dead_letters = DeadLetterStore(lambda: spool_places(settings, make=True), options.files)
         self.workers = [
-            self._make_worker(ListenerFactoryRunner(each, configuration, application, clock)) for each in specs
+            self._make_worker(ListenerFactoryRunner(spec, configuration, application, clock)) for spec in specs
         ]
         self.dead_spools = self._make_dead_spool_delivery(handover)
 

@@ -67,13 +67,13 @@ class EventEmitter:
     def emit(self, draft: Event) -> tuple[Event, ...]:
         """Return what was stamped and appended; nothing if the spool refused it."""
         began = time.perf_counter()
-        fields = self._emit(draft)
-        if fields and (self.refused.is_pending or self._pending_gaps):
+        emitted = self._emit(draft)
+        if emitted and (self.refused.is_pending or self._pending_gaps):
             self._emit_missed()
         took = time.perf_counter() - began
         with self._noting:
             self.emit_seconds.record(took)
-        return fields
+        return emitted
 
     def report(self, spool_bytes: int) -> IntakeReport:
         """Report what came in so far. Thread-safe, and never waits."""
@@ -94,11 +94,11 @@ class EventEmitter:
             self._pending_gaps.append(own)
 
     def _emit(self, draft: Event, *, reserved: bool = False, is_own: bool = False) -> tuple[Event, ...]:
-        fields: list[Event] = []
+        emitted: list[Event] = []
 
         def append(event: Event, data: bytes) -> None:
             self._write(event, data, reserved=reserved)
-            fields.append(event)
+            emitted.append(event)
             self._count(event)
             self._offer(event, len(data))
 
@@ -109,7 +109,7 @@ class EventEmitter:
                 self._refuse(draft, e)
         except Exception as e:  # noqa: BLE001 - a draft can hold anything; reported, never raised
             self._note_broken(draft, e, is_own=is_own)
-        return tuple(fields)
+        return tuple(emitted)
 
     def _count(self, event: Event) -> None:
         self.families[event.family] += 1

@@ -58,7 +58,7 @@ class GapTracker:
 
     def __init__(self, source: RecordSource, families: frozenset[EventFamily], *, begins: bool) -> None:
         self._source = source
-        self._families = tuple(each for each in _NUMBERED_FAMILIES if each in families)
+        self._families = tuple(family for family in _NUMBERED_FAMILIES if family in families)
         self._begins = begins
         self._last: JournalRecord | None = None
         self._last_by_family: dict[bytes, JournalRecord] = {}
@@ -87,16 +87,16 @@ class GapTracker:
         """
         lost, after = lost_range
         before = self._last
-        missing = [each for each in self._find_missing(after) if each.may_be_any]
+        missing = [missing for missing in self._find_missing(after) if missing.may_be_any]
         if not missing:
             return None
         one = missing[0] if len(missing) == 1 else None
-        self._reported_by_family |= {each.family: each.last for each in missing if each.last is not None}
+        self._reported_by_family |= {gap.family: gap.last for gap in missing if gap.last is not None}
         return Gap(
             reason=GapReason.SPOOL_LIMIT if lost.reason is MissingReason.DROPPED else GapReason.CORRUPTION,
             detail=_describe_loss(lost, self._source.directory),
             listener=listener,
-            missed=self._count(lost, [each.records for each in missing]),
+            missed=self._count(lost, [gap.records for gap in missing]),
             missed_producer=_producer_of(after[0] if after else before),
             missed_family=one.family if one else None,
             first_sequence=_next_sequence(before, begins=self._begins),
@@ -109,7 +109,7 @@ class GapTracker:
         """At most so many: the records that are gone, and what is known of families may bound it further. Numbers of a
         family that wasn't seen since an earlier hole may be of that one."""
         records = lost.end_offset - max(lost.first, 0 if self._last is None else self._last.offset + 1)
-        known = [each for each in by_family if each is not None]
+        known = [value for value in by_family if value is not None]
         return min(records, sum(known)) if len(known) == len(by_family) else records
 
     def _find_missing(self, after: Sequence[JournalRecord]) -> Iterator[_MissingNumbers]:
@@ -137,7 +137,7 @@ class _FirstRecords:
     """The first record that is seen, and the first of each family."""
 
     def __init__(self, families: Iterable[EventFamily]) -> None:
-        self.missing_families = {each.value for each in families}
+        self.missing_families = {family.value for family in families}
         self.records: list[JournalRecord] = []
 
     def add(self, records: Iterable[JournalRecord]) -> None:
@@ -157,7 +157,7 @@ def _describe_loss(lost: MissingRecords, directory: Path) -> str:
 
 def _last_missing_number(family: EventFamily, after: Sequence[JournalRecord]) -> int | None:
     """The number in its family of the last event that can be missing."""
-    record = next((each for each in after if _header_of(each, FAMILY) == family.value), None)
+    record = next((record for record in after if _header_of(record, FAMILY) == family.value), None)
     event = None if record is None else _decode(record)
     return None if event is None else event.family_sequence - 1
 
@@ -188,7 +188,7 @@ def _family_of(record: JournalRecord) -> bytes:
 
 
 def _header_of(record: JournalRecord, name: str) -> str:
-    return next((value.decode("utf-8", "replace") for each, value in record.headers if each == name), "")
+    return next((value.decode("utf-8", "replace") for key, value in record.headers if key == name), "")
 
 
 def _decode(record: JournalRecord) -> Event | None:

@@ -78,7 +78,7 @@ class HandoverHeader:
         return {name: self.end - position for name, position in self.positions.items() if position < self.end}
 
     def to_json(self) -> str:
-        families = {name: sorted(each.value for each in members) for name, members in self.families.items()}
+        families = {name: sorted(member.value for member in members) for name, members in self.families.items()}
         return json.dumps({**vars(self), "families": families})
 
     @classmethod
@@ -150,10 +150,10 @@ class HandoverFile(Closing):
     def records(self) -> Iterator[_Stored]:
         """All of them, with why offsets before them are missing."""
         with _distrust():
-            header, fields = self._open()
+            header, records = self._open()
             expected, record = min(header.positions.values(), default=header.end), None
-            for each in fields:
-                record, missing = _from_fields(each)
+            for field in records:
+                record, missing = _from_fields(field)
                 if not expected <= record.offset <= header.end or (record.offset > expected) != (missing is not None):
                     raise HandoverFileError(f"record {record.offset} doesn't belong where it stands")
                 yield record, missing
@@ -177,7 +177,7 @@ class HandoverCursor(Closing):
     def __init__(self, file: HandoverFile, position: int, on_commit: Callable[[int], None]) -> None:
         self.committed = self.position = position
         self._on_commit = on_commit
-        self._stored = (each for each in file.records() if each[0].offset >= position)
+        self._stored = (entry for entry in file.records() if entry[0].offset >= position)
         self._read: list[_Stored] = []
         """What isn't committed."""
         self._again: deque[_Stored] = deque()
@@ -202,7 +202,7 @@ class HandoverCursor(Closing):
 
     def commit(self, position: int) -> None:
         self.committed = position
-        self._read = [each for each in self._read if each[0].offset >= position]
+        self._read = [entry for entry in self._read if entry[0].offset >= position]
         self._on_commit(position)
 
     def rewind(self) -> None:

@@ -297,5 +297,5 @@ class WorkerFlush:
 
 def await_flushes(flushes: Sequence[FlushWait], progress: ProgressSignal, timeout: float) -> bool:
     """Wait until every running listener has acknowledged what was emitted so far."""
-    progress.wait_for(lambda: all(each.is_settled for each in flushes), max(0.0, timeout))
-    return all(each.is_done for each in flushes)
+    progress.wait_for(lambda: all(flush.is_settled for flush in flushes), max(0.0, timeout))
+    return all(flush.is_done for flush in flushes)

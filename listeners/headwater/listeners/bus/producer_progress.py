@@ -103,7 +103,7 @@ class ProducerProgress:
             job_sequence=int(fields["job_sequence"]),
             time=None if fields["time"] is None else moment_of(fields["time"]),
             application=str(fields["application"]),
-            runs={UUID(each["run"]): _parse_job(each) for each in fields["runs"]},
+            runs={UUID(run["run"]): _parse_job(run) for run in fields["runs"]},
             is_closed=bool(fields["is_closed"]),
             is_certain=bool(fields["is_certain"]),
         )

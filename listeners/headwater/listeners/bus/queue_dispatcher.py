@@ -97,7 +97,7 @@ class QueueDispatcher:
         """Drop what waits and what comes, until `serve` is called again."""
         with self._changed:
             self._is_discarding = True
-            dropped = sum(each.missed for each in self._queue) + len(self._queue)
+            dropped = sum(entry.missed for entry in self._queue) + len(self._queue)
             self._unreported += dropped
             self.missed += len(self._queue)
             self._done += len(self._queue)

@@ -138,7 +138,7 @@ class BusReport:
     @property
     def is_delivered(self) -> bool:
         """Whether all that was emitted is dealt with by everybody."""
-        return not self.refused and all(each.lag == 0 and each.missed == 0 for each in self.listeners)
+        return not self.refused and all(listener.lag == 0 and listener.missed == 0 for listener in self.listeners)
 
     def __str__(self) -> str:
         where = f" in {self.spool}" if self.spool else ""

@@ -72,7 +72,7 @@ class _SpoolScan:
 
     def finish(self) -> ProducerProgress:
         """The progress up to here."""
-        for record in sorted(self._last.values(), key=lambda each: each.offset):
+        for record in sorted(self._last.values(), key=lambda record: record.offset):
             self._note(record)
         self._last.clear()
         return self.progress

@@ -220,7 +220,7 @@ class SpoolDispatcher:
         """Move a record to the listener's dead letters; where that fails the listener is asked again after a pause."""
         try:
             with self._source.tail(error.position) as tail:
-                found = next((each for each in tail.read(1).records if each.offset == error.position), None)
+                found = next((record for record in tail.read(1).records if record.offset == error.position), None)
             if found is not None:  # else it is lost, and a Gap says so
                 self._on_refused(self._name, found, str(error))
         except HeadwaterError as e:
@@ -275,4 +275,4 @@ class SpoolDispatcher:
 
 
 def _total_size(records: list[Kept]) -> int:
-    return sum(len(each.value) for each in records)
+    return sum(len(record.value) for record in records)

@@ -71,7 +71,7 @@ class SpoolSummary:
             return "its driver delivers it"
         if self.status is SpoolStatus.SHIPPED:
             return f"{self.holder} delivers it"
-        behind = [name for name, each in self.waiting.items() if each.records]
+        behind = [name for name, counts in self.waiting.items() if counts.records]
         if not behind:
             return "goes when somebody looks: all of it is delivered"
         unmade = [name for name in behind if self.waiting[name].has_failed]
@@ -113,9 +113,9 @@ def summarize_spool(spool: Path) -> SpoolSummary:
 def size_of(spool: Path) -> int:
     """What its files take; those that go in this moment take nothing."""
     total = 0
-    for each in spool.glob("*"):
+    for path in spool.glob("*"):
         try:
-            total += each.stat().st_size if each.is_file() else 0
+            total += path.stat().st_size if path.is_file() else 0
         except FileNotFoundError:  # noqa: PERF203 - a driver drops segments while we look
             continue
     return total
@@ -151,7 +151,7 @@ def _begin_time(spool: Path, manifest: SpoolManifest, first: int) -> datetime | 
 
 
 def _find_faults(spool: Path, manifest: SpoolManifest) -> list[str]:
-    fields = [f"{path.name} is damaged" for path in damaged_positions(OS_FILES, spool)]
-    fields += [] if manifest.producer else ["spool.json can't be read"]
-    fields += ["progress.json can't be read"] if is_progress_damaged(OS_FILES, spool) else []
-    return fields
+    damage = [f"{path.name} is damaged" for path in damaged_positions(OS_FILES, spool)]
+    damage += [] if manifest.producer else ["spool.json can't be read"]
+    damage += ["progress.json can't be read"] if is_progress_damaged(OS_FILES, spool) else []
+    return damage

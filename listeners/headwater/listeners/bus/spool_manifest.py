@@ -53,7 +53,7 @@ class SpoolManifest:
             "pid": os.getpid(),
             "since": self.since,
             "refused": self.refused,
-            "listeners": {name: sorted(each.value for each in fields) for name, fields in self.families.items()},
+            "listeners": {name: sorted(family.value for family in fields) for name, fields in self.families.items()},
             "failed_listeners": sorted(self.failed_listeners),
         }
         replace_file(files, spool / _FILE, json.dumps(fields).encode(), durable=False)

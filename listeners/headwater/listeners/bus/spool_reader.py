@@ -38,7 +38,7 @@ class SpoolReader:
         self._name = name
         self._cursor = cursor
         self._skipped_families = {
-            each.value.encode() for each in EventFamily if each not in families and each != EventFamily.UNKNOWN
+            family.value.encode() for family in EventFamily if family not in families and family != EventFamily.UNKNOWN
         }
         self._options = options
         self._on_lost = on_lost
@@ -58,7 +58,7 @@ class SpoolReader:
             if lost.end_offset > max(since, lost.first):
                 self._unacknowledged.append(self._gap_tracker.find_range(lost, read.records))
                 self._warn(lost)
-        wanted = [each for each in read.records if each.offset >= since and self._is_wanted(each)]
+        wanted = [record for record in read.records if record.offset >= since and self._is_wanted(record)]
         if read.records:
             self._remember(wanted, read.records[-1])
         return wanted
@@ -78,12 +78,12 @@ class SpoolReader:
 
     def leave_out(self, offset: int) -> None:
         """Don't give this record any more: it is among the listener's dead letters."""
-        self._refused = {each for each in self._refused if each >= self._position} | {offset}
+        self._refused = {position for position in self._refused if position >= self._position} | {offset}
 
     def rewind(self) -> None:
         """Forget what isn't acknowledged: it will be read again."""
         if self._unacknowledged and not isinstance(first := self._unacknowledged[0], LostRange):
-            self._gap_tracker.note([each for each in first if each.offset < self._position])
+            self._gap_tracker.note([record for record in first if record.offset < self._position])
         self._unacknowledged.clear()
 
     def _remember(self, wanted: list[Kept], last: Kept) -> None:
@@ -104,7 +104,10 @@ class SpoolReader:
     def batch(self, records: Iterable[Kept]) -> RecordBatch:
         """Return the records as the batch that the listener gets."""
         return RecordBatch(
-            [EventRecord.of(each.offset, each.value, each.key or b"", each.headers, self._decode) for each in records]
+            [
+                EventRecord.of(record.offset, record.value, record.key or b"", record.headers, self._decode)
+                for record in records
+            ]
         )
 
     def _is_wanted(self, record: Kept) -> bool:

@@ -24,8 +24,8 @@ class RefusedEvents:
     def add(self, other: RefusedEvents) -> None:
         """Both, in whatever order they came."""
         self.families += other.families
-        self.first = min((each for each in (self.first, other.first) if each), default=None)
-        self.last = max((each for each in (self.last, other.last) if each), default=None)
+        self.first = min((time for time in (self.first, other.first) if time), default=None)
+        self.last = max((time for time in (self.last, other.last) if time), default=None)
         self.why = other.why or self.why
 
     def gap(self) -> Gap:

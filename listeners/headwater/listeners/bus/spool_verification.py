@@ -68,7 +68,7 @@ class SpoolVerification:
 
     @property
     def lost(self) -> int:
-        return sum(each.lost for each in self.findings)
+        return sum(finding.lost for finding in self.findings)
 
 
 @dataclass
@@ -81,8 +81,8 @@ class _MissingRecords:
 
     def resolved(self) -> SpoolDefect:
         counts = {family: _count_between(self.before.get(family), record) for family, record in self.after.items()}
-        fields = Counter({family: count for family, count in counts.items() if count})
-        return replace(self.finding, families=dict(fields))
+        families = Counter({family: count for family, count in counts.items() if count})
+        return replace(self.finding, families=dict(families))
 
 
 def verify_spool(spool: Path, on_progress: OnProgress) -> SpoolVerification:
@@ -114,7 +114,7 @@ class _SpoolVerifier:
             self._note_records(batch.records, is_known=is_known)
             on_progress(self._inspection.bytes_read - read)
             read = self._inspection.bytes_read
-        findings = [each.resolved() for each in self._defects]
+        findings = [defect.resolved() for defect in self._defects]
         findings += self._verify_other_files()
         last = max(self._sequences.values(), default=None)
         return SpoolVerification(

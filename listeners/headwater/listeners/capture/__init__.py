@@ -61,7 +61,7 @@ class Capture:
         if said := untested(str(spark_context.version)):
             _LOG.warning("Spark %s: whatever of it doesn't fit will be named, and be a Gap", said)
         self._listener = DriverListener(spark_context, settings, ignored_commands())
-        context.degraded = tuple(each.part for each in self._listener.degraded)
+        context.degraded = tuple(degraded.part for degraded in self._listener.degraded)
         self._pipeline = EventPipeline(context, jobs, bus.producer.next_barrier, bus.emit, settings)
         self._forgotten: list[str] = []
         self._marks: dict[str, threading.Event] = {}

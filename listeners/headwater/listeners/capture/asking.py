@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
+from headwater.listeners.capture.catalog.named_tables import NamedTable
+from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE, TableEvidence
+from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats import FormatPlugin, plugins
 from headwater.listeners.capture.plan.tree import Plan
-from headwater.listeners.capture.statements import FormatFact
+from headwater.listeners.capture.statements import FormatFact, Statement
 
 _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -20,33 +23,43 @@ def answers(plan: Plan, ask: Callable[[FormatPlugin], T | None]) -> Iterator[tup
 
     An error of a format is raised where the plan has something of it: nobody else may answer for it then.
     """
-    return _answers(ask, lambda each: each.is_last or _concerns(each, plan))
+    return _answers(ask, lambda plugin: plugin.is_last or _concerns(plugin, plan))
 
 
 def answers_about(fact: FormatFact, ask: Callable[[FormatPlugin], T | None]) -> Iterator[tuple[T, FormatPlugin]]:
     """The same about what a hook noted."""
-    return _answers(ask, lambda each: fact.get("hook") == each.name)
+    return _answers(ask, lambda plugin: fact.get("hook") == plugin.name)
+
+
+def find_evidence(named: NamedTable, statement: Statement, context: CaptureContext) -> TableEvidence:
+    """What the formats know of a table that DDL was about: the first that has something to say."""
+
+    def read(plugin: FormatPlugin) -> TableEvidence | None:
+        return None if plugin.evidence is None else plugin.evidence(named, statement, context)
+
+    found = next(answers(statement.plan, read), None)
+    return NO_EVIDENCE if found is None else found[0]
 
 
 def _answers(
     ask: Callable[[FormatPlugin], T | None], is_asked_for: Callable[[FormatPlugin], bool]
 ) -> Iterator[tuple[T, FormatPlugin]]:
-    for each in plugins():
+    for plugin in plugins():
         try:
-            found = ask(each)
+            found = ask(plugin)
         except Exception as e:  # a plug-in can fail in any way
-            if is_asked_for(each):
+            if is_asked_for(plugin):
                 raise
-            _report(each.name, f"{type(e).__name__}: {e}")
+            _report(plugin.name, f"{type(e).__name__}: {e}")
             continue
         if found is not None:
-            yield found, each
+            yield found, plugin
 
 
 def missing_parts(plan: Plan, degraded: Iterable[str]) -> Iterator[str]:
     """Those of the parts that aren't there whose format this plan reads or writes."""
-    of_extractors = {each.java.extractor: each for each in plugins() if each.java is not None}
-    known = {each.name for each in plugins()}
+    of_extractors = {plugin.java.extractor: plugin for plugin in plugins() if plugin.java is not None}
+    known = {plugin.name for plugin in plugins()}
     for part in degraded:
         plugin = of_extractors.get(part)
         if plugin is not None and any(map(plugin.owns, _words(plan))):

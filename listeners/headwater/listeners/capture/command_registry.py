@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from types import MappingProxyType
-from typing import Final
 
+from headwater.listeners.capture import catalog
 from headwater.listeners.capture.batch import spark_writes
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.formats import plugins
 from headwater.listeners.capture.streaming import sinks
-
-_CATALOG: Final = "headwater.listeners.capture.catalog"
 
 
 @cache
 def all_commands() -> Mapping[str, CommandRule]:
     """By the class's simple name. Where two tell of one command, what each adds is put together."""
     found: dict[str, CommandRule] = {}
-    for each in (spark_writes.COMMANDS, sinks.COMMANDS, _catalog_commands(), *(each.commands for each in plugins())):
-        for name, command in each.items():
+    for commands in (
+        spark_writes.COMMANDS,
+        sinks.COMMANDS,
+        catalog.COMMANDS,
+        *(plugin.commands for plugin in plugins()),
+    ):
+        for name, command in commands.items():
             found[name] = _merge_rules(found[name], command) if name in found else command
     return MappingProxyType(found)
 
@@ -29,12 +31,6 @@ def all_commands() -> Mapping[str, CommandRule]:
 def ignored_commands() -> list[str]:
     """Commands that needn't be read at all."""
     return [name for name, command in all_commands().items() if command.ignored is not None]
-
-
-def _catalog_commands() -> Mapping[str, CommandRule]:
-    """Imported when first asked: it names types of the modules that ask."""
-    commands: Mapping[str, CommandRule] = import_module(_CATALOG).COMMANDS
-    return commands
 
 
 def _merge_rules(one: CommandRule, other: CommandRule) -> CommandRule:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
-from headwater.events import DatasetId, Table, TableName
+from headwater.events import DatasetId, Format, Table, TableName
 from headwater.events.base import StringMap
 from headwater.events.catalog import CatalogContext, DatabaseName
 from headwater.events.identity import (
@@ -21,11 +21,6 @@ from headwater.events.identity import (
 from headwater.events.names import CatalogId, Generation
 from headwater.events.redaction import Redactor
 from headwater.events.tables import Database, View
-from headwater.listeners.capture.formats import catalog_of, owner_of
-from headwater.listeners.capture.records import CatalogConfiguration
-
-if TYPE_CHECKING:
-    from headwater.listeners.capture.plan.tree import Plan
 
 SESSION_CATALOG: Final = "spark_catalog"
 _CATALOG_PREFIX: Final = "spark.sql.catalog."
@@ -35,6 +30,49 @@ _MAX_KNOWN_TABLES: Final = 10_000
 
 _Place: TypeAlias = tuple[str, CatalogId | None, str, str | None]
 """The name of a catalog, what it points at, a database, and a table in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExternalRows:
+    """How tables of Spark's own catalog are understood whose rows another system has: those USING jdbc, say."""
+
+    dataset: Callable[[Mapping[str, str], Environment], DatasetId | None]
+    """The dataset that the options of such a table name."""
+    reported_options: Callable[[Mapping[str, str]], Mapping[str, str]]
+    """Those of the options that may be recorded: the others may be secrets."""
+
+
+class KnownFormat(Protocol):
+    """What may be known of a format without knowing how it reads plans."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def format(self) -> Format: ...
+    @property
+    def external_rows(self) -> ExternalRows | None: ...
+
+
+class KnownFormats(Protocol):
+    """The formats that are installed, as each of them may ask for the others."""
+
+    def owner_of(self, class_name: str) -> KnownFormat | None:
+        """The format whose library has this class."""
+        ...
+
+    def of_provider(self, provider: str | None) -> KnownFormat | None:
+        """The format of tables that are made USING this."""
+        ...
+
+    def catalog_of(
+        self, name: str, class_name: str | None, options: Mapping[str, str], environment: Environment
+    ) -> Catalog | Unknown:
+        """What a catalog points at, whichever format's it is."""
+        ...
+
+    def readers(self) -> Mapping[str, object]:
+        """What implements each format, by its name."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,6 +104,7 @@ class CaptureContext:
     conf: Mapping[str, str]
     """The application's configuration."""
     redactor: Redactor
+    formats: KnownFormats
     capture_sql: bool = False
     degraded: tuple[str, ...] = ()
     """Parts of the Java side that don't fit this driver."""
@@ -77,26 +116,27 @@ class CaptureContext:
     _made: dict[str, SessionNamedCatalog] = field(default_factory=dict)
     _databases: OrderedDict[_Place, Database] = field(default_factory=OrderedDict)
 
-    def learn_catalog(self, configuration: CatalogConfiguration) -> SessionNamedCatalog:
+    def learn_catalog(self, number: int, name: str, class_name: str, options: Mapping[str, str]) -> SessionNamedCatalog:
         """A catalog that the driver tells of, once for each number."""
-        found = self._session_catalog(configuration.name, configuration.class_name, configuration.options)
-        self._catalogs[configuration.number] = found
+        found = self._session_catalog(name, class_name, options)
+        self._catalogs[number] = found
         return found
 
     def catalog(self, reference: Any) -> SessionNamedCatalog:
         """The catalog that an argument of a node refers to, `{"catalog": n}`."""
         return self._catalogs[reference["catalog"] if isinstance(reference, Mapping) else reference]
 
-    def enter_session(self, *plans: Plan) -> None:
-        """Let names of catalogs mean what they mean in the sessions of these plans; in the first that has the name."""
-        known = (self._catalogs.get(number) for plan in reversed(plans) for number in reversed(plan.catalogs))
-        self._of_session = {each.name: each for each in known if each is not None}
+    def enter_session(self, *numbers: Sequence[int]) -> None:
+        """Let names of catalogs mean what they mean in the sessions of plans, given by the numbers of each one's
+        catalogs; in the first that has the name."""
+        known = (self._catalogs.get(number) for of_plan in reversed(numbers) for number in reversed(of_plan))
+        self._of_session = {catalog.name: catalog for catalog in known if catalog is not None}
 
     def catalog_called(self, name: str) -> SessionNamedCatalog | None:
         """The catalog that has this name in the session, or else that had it last in any."""
         if name in self._of_session:
             return self._of_session[name]
-        found = [each for each in self._catalogs.values() if each.name == name]
+        found = [catalog for catalog in self._catalogs.values() if catalog.name == name]
         return found[-1] if found else self.session_catalog() if name == SESSION_CATALOG else None
 
     def session_catalog(self) -> SessionNamedCatalog:
@@ -110,10 +150,10 @@ class CaptureContext:
 
     def catalogs(self, factory: str) -> list[SessionNamedCatalog]:
         """All of a factory: those that were read so far, then those that the application's configuration names."""
-        fields = {each.name: each for each in self._catalogs.values()}
+        by_name = {catalog.name: catalog for catalog in self._catalogs.values()}
         words = (key.removeprefix(_CATALOG_PREFIX) for key in self.conf if key.startswith(_CATALOG_PREFIX))
-        named = [self._configured_catalog(word) for word in words if "." not in word and word not in fields]
-        return [each for each in (*fields.values(), *named) if each.context.factory == factory]
+        named = [self._configured_catalog(word) for word in words if "." not in word and word not in by_name]
+        return [catalog for catalog in (*by_name.values(), *named) if catalog.context.factory == factory]
 
     def _configured_catalog(self, name: str, class_name: str = "") -> SessionNamedCatalog:
         """The application's configuration doesn't change."""
@@ -164,7 +204,7 @@ class CaptureContext:
         """And all tables that were known to be in it."""
         gone = self._place(name)
         self._databases.pop(gone, None)
-        for place in [each for each in self._known if each[:3] == gone[:3]]:
+        for place in [place for place in self._known if place[:3] == gone[:3]]:
             del self._known[place]
 
     def _place(self, name: TableName | DatabaseName) -> _Place:
@@ -175,10 +215,10 @@ class CaptureContext:
 
     def _session_catalog(self, name: str, class_name: str, options: Mapping[str, str]) -> SessionNamedCatalog:
         try:
-            pointed = catalog_of(name, class_name, options, self.environment)
+            pointed = self.formats.catalog_of(name, class_name, options, self.environment)
         except IdentityError as e:
             pointed = Unknown(reason=str(e))
-        owner = owner_of(class_name)
+        owner = self.formats.owner_of(class_name)
         context = CatalogContext(
             name=name,
             class_name=class_name,

@@ -54,14 +54,14 @@ class DriverListener:
         self._installed: list[str] = []
         self.degraded: list[DegradedPart] = []
         """What should be there and isn't: reported as Gaps."""
-        for each in installed().broken:
-            self.degraded.append(DegradedPart(each.name, each.why))
+        for broken in installed().broken:
+            self.degraded.append(DegradedPart(broken.name, broken.why))
         self._leave_out_what_is_broken()
         self._parts = self._java.new("Parts")
         self._check_version()
         self._self_test = self._begin_self_test()
-        for each in self._make_extractors():
-            self._parts.add(each)
+        for extractor in self._make_extractors():
+            self._parts.add(extractor)
         self._listener = self._parts.listener(
             self._spark,
             self._parts.make(STREAMS if self._java.has_source(STREAMS) else "NoStreamCapture"),
@@ -73,8 +73,8 @@ class DriverListener:
             settings.capture_queue_bytes,
         )
         self._listener.ignore("\n".join(sorted(ignored)))
-        self._listener.addLibraries("\n".join(name for each in plugins() for name in each.packages))
-        self._listener.setTableLogs("\n".join(each.log_directory for each in plugins() if each.log_directory))
+        self._listener.addLibraries("\n".join(name for plugin in plugins() for name in plugin.packages))
+        self._listener.setTableLogs("\n".join(plugin.log_directory for plugin in plugins() if plugin.log_directory))
 
     @property
     def sees_outside_commits(self) -> bool:

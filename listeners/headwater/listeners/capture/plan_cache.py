@@ -101,12 +101,12 @@ class PlanCache:
         self._bytes -= 0 if dropped is None else dropped.size
 
     def _parse(self, plan: Plan, *, reading: bool) -> ParsedPlan:
-        self._context.enter_session(plan)
+        self._context.enter_session(plan.catalogs)
         node = plan.top if reading else _find_command(plan)
         command = None if reading else all_commands().get(node.name)
         if not reading and sum(plan.nodes[index].name in all_commands() for index in plan.top.inputs) > 1:
             return ParsedPlan(plan, node, command, None, "this Spark runs several INSERTs of one FROM as one execution")
-        if any(_is_within_procedure(each, self._context) for each in plan.nodes):
+        if any(_is_within_procedure(node, self._context) for node in plan.nodes):
             command = _WITHIN_PROCEDURE
         if not reading and (command is None or command.write is None):
             return ParsedPlan(plan, node, command, None, None)
@@ -133,7 +133,7 @@ def _is_within_procedure(relation: PlanNode, context: CaptureContext) -> bool:
     if not catalog:
         return False
     class_name = context.catalog(catalog).class_name
-    return any(class_name in each.procedure_catalogs for each in plugins())
+    return any(class_name in plugin.procedure_catalogs for plugin in plugins())
 
 
 def _find_command(plan: Plan) -> PlanNode:
@@ -154,7 +154,7 @@ def with_watermarks(lineage: WriteLineage, plan: Plan) -> WriteLineage:
     for node in plan.nodes:
         if node.name == _NODE:
             for leaf, watermark in _watermarks_set(node, plan):
-                number = next((each.source for each in lineage.leaves if each.relation.node == leaf), None)
+                number = next((known.source for known in lineage.leaves if known.relation.node == leaf), None)
                 if number is not None and watermark not in sources[number].watermarks:
                     marks = (*sources[number].watermarks, watermark)
                     sources[number] = sources[number].model_copy(update={"watermarks": marks})

@@ -57,8 +57,8 @@ def _of_lost(record: LostRecord) -> str:
 def by_statement(record: FailedRecord) -> Iterator[FailedRecord]:
     """A record for each statement of which something is known to be missing, and one for the rest."""
     known: dict[int | None, list[CaughtError]] = {}
-    for each in record.caught:
-        known.setdefault(each.statement, []).append(each)
+    for error in record.caught:
+        known.setdefault(error.statement, []).append(error)
     rest = known.pop(None, [])
     for statement, caught in known.items():
         yield replace(record, id=statement, count=len(caught), caught=tuple(caught))
@@ -69,7 +69,7 @@ def by_statement(record: FailedRecord) -> Iterator[FailedRecord]:
 
 def _of_failed(record: FailedRecord) -> str:
     what = "some statements" if record.id is None else f"statement {record.id}"
-    causes = "; ".join(dict.fromkeys(each.why for each in record.caught))
+    causes = "; ".join(dict.fromkeys(error.why for error in record.caught))
     return f"what was seen of {what} can't be read" + (f": {causes}" if causes else "")
 
 

@@ -51,7 +51,7 @@ def read_reflection(parts: Iterable[JavaPart] | None = None) -> ReflectionTable:
     tables = [parse_reflection(part.reflection()) for part in (java_parts() if parts is None else parts)]
     return ReflectionTable(
         tuple(member for table in tables for member in table.members),
-        tuple(each for table in tables for each in table.undeclared),
+        tuple(member for table in tables for member in table.undeclared),
     )
 
 
@@ -78,11 +78,11 @@ def parse_reflection(text: str) -> ReflectionTable:
 
 def _members(source: str, line: str) -> Iterator[ReflectedMember]:
     owners, _, names = line.partition(": ")
-    for each in names.split():
+    for name in names.split():
         yield ReflectedMember(
             source,
             tuple(owners.removeprefix("?").split("|")),
-            tuple(each.removeprefix("?").split("|")),
+            tuple(name.removeprefix("?").split("|")),
             is_optional=owners.startswith("?"),
-            is_checked=not each.startswith("?"),
+            is_checked=not name.startswith("?"),
         )

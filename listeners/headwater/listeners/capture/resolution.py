@@ -56,7 +56,7 @@ class Resolver:
         self._plans.offer(record.plans)
         try:
             for catalog in record.catalogs:
-                self._context.learn_catalog(catalog)
+                self._context.learn_catalog(catalog.number, catalog.name, catalog.class_name, catalog.options)
             if isinstance(record, AnalysisFailureRecord):
                 return self._refused_write(record)
             return self._statement(record, batch) if isinstance(record, StatementRecord) else record
@@ -69,7 +69,7 @@ class Resolver:
 
     def _statement(self, record: StatementRecord, batch: MicroBatch | None) -> ResolvedStatement:
         known = self._plans.parsed_plan(record)
-        self._context.enter_session(known.plan)
+        self._context.enter_session(known.plan.catalogs)
         statement = _statement_of(record, known.plan)
         if record.function_columns is not None:
             query = known.node.plan_of("query")
@@ -91,7 +91,7 @@ class Resolver:
 
     def _refused_write(self, record: AnalysisFailureRecord) -> RefusedWrite:
         plan = Plan.parse(record.plan)
-        self._context.enter_session(plan)
+        self._context.enter_session(plan.catalogs)
         lineage = lineage_of_failed_analysis(record.target, record.sources, plan, self._context)
         return RefusedWrite(record, _statement_of(record, plan), lineage)
 

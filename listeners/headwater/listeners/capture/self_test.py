@@ -28,14 +28,16 @@ class SelfTest:
     def __init__(self, java: JavaClasses, absent: Collection[str]) -> None:
         """Without those sources whose names begin as what is absent."""
         declared = read_reflection().members
-        self._members = [each for each in declared if each.is_checked and not each.source.startswith(tuple(absent))]
-        by_line = {_with_source(each): each for each in self._members}
+        self._members = [
+            member for member in declared if member.is_checked and not member.source.startswith(tuple(absent))
+        ]
+        by_line = {_with_source(member): member for member in self._members}
         self._known, self._asked = [], self._members
         if java.state.origin is not ClassOrigin.COMPILER:
             known = (line.rpartition("\t") for line in java.state.facts.missing)
             self._known = [(by_line[line], jar) for line, _, jar in known if line in by_line]
             self._asked = [by_line[line] for line in java.state.facts.absent if line in by_line]
-        names = {f"{owner}.{name}" for each, _ in self._known for owner in each.owners for name in each.names}
+        names = {f"{owner}.{name}" for member, _ in self._known for owner in member.owners for name in member.names}
         self.missing: tuple[str, ...] | None = None
         """A line for each that isn't there, when that is known."""
         self.absent: tuple[str, ...] = ()
@@ -69,7 +71,7 @@ def _with_source(member: ReflectedMember) -> str:
 
 
 def _degraded(missing: list[tuple[ReflectedMember, str]], spark: str) -> Iterator[DegradedPart]:
-    for source, group in groupby(missing, lambda each: each[0].source):
+    for source, group in groupby(missing, lambda known: known[0].source):
         found = list(group)
         names = "; ".join(dict.fromkeys(str(member) for member, _ in found))
         jars = ", ".join(sorted({jar for _, jar in found if jar})) or "any jar"

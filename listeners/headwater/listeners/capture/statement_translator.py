@@ -115,7 +115,7 @@ class StatementTranslator:
                 yield from self.refused_write(part)
             else:
                 yield OwnedDrafts(replace(owner, record=part), (gap_of(part),))
-        self._context.enter_session(batch.plan, *(statement.plan for statement, _ in done))
+        self._context.enter_session(batch.plan.catalogs, *(statement.plan.catalogs for statement, _ in done))
         if batch.failure is not None:
             read = lineage_of_read(batch.plan, self._context, resolved.known.node.plan_of("query"))
             whole = CommitUnit.merge([(batch, read), *(write for _, write in failed)])

@@ -110,7 +110,9 @@ class MicroBatch:
     @property
     def gave_nothing(self) -> bool:
         """No stream gave anything: only state, or time that went by, can have made something of it."""
-        return self.offsets is not None and all(offsets.is_empty for each in self.offsets.values() for offsets in each)
+        return self.offsets is not None and all(
+            offsets.is_empty for of_leaf in self.offsets.values() for offsets in of_leaf
+        )
 
     @property
     def barrier(self) -> int | None:

@@ -56,7 +56,7 @@ class Translator:
 
 def _failed(record: FailedRecord) -> Iterable[Translated]:
     for first in record.firsts:
-        frames = "".join(f"\n    at {each}" for each in first.frames)
+        frames = "".join(f"\n    at {frame}" for frame in first.frames)
         _LOG.warning("%s caught, and went on after: %s%s", first.place, first.why, frames)
     for part in by_statement(record):
         yield from _gap(part)

@@ -45,7 +45,7 @@ class InstalledContexts:
             if known is not None:
                 return known
             unfinished = {**self._take_unfinished(), **dict.fromkeys(self._running, ENDED)}  # stopped behind our back
-            installation = Installation(context, self.factories)
+            installation = Installation(context, self.factories, uninstall)
             self._running = [installation]
             self._watch(context)
         for each, ending in unfinished.items():

@@ -17,6 +17,7 @@ from headwater.listeners.capture import Capture
 from headwater.listeners.capture.command_registry import all_commands
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.early_events import EarlyEvents
+from headwater.listeners.capture.formats import installed
 from headwater.listeners.installation.application_environment import read_environment
 from headwater.listeners.jobs import ApplicationRuns
 from headwater.listeners.redactors import make_redactor, read_hash_key
@@ -73,6 +74,7 @@ def _make_capture(
         read_environment(spark_context, configuration, settings.namespaces),
         configuration,
         redactor,
+        installed(),
         settings.capture_sql,
     )
     return Capture(spark_context, settings, bus, jobs, context, early=early)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Final
@@ -49,9 +49,10 @@ class LateStart:
 class Installation:
     """headwater at work in a SparkContext. None of its methods raises, or takes longer than it says."""
 
-    def __init__(self, context: Any, factories: InstallationFactories) -> None:
-        """Use `install`."""
+    def __init__(self, context: Any, factories: InstallationFactories, leave: Callable[[Any], None]) -> None:
+        """Use `install`. `leave` takes headwater out of a context."""
         self.context = context
+        self._leave = leave
         self._factories = factories
         self._jobs: ApplicationRuns | None = None
         self._bus: InstalledBus | None = None
@@ -97,9 +98,7 @@ class Installation:
 
     def uninstall(self) -> None:
         """Nothing of headwater is active in this context any more; the run goes on, and nobody knows how it ends."""
-        from headwater.listeners.installation.contexts import uninstall  # noqa: PLC0415 - they know each other
-
-        uninstall(self.context)
+        self._leave(self.context)
 
     def start(self) -> None:
         """In a thread of its own, so that nothing that hangs can hold up the job for longer than `capture.wait`."""

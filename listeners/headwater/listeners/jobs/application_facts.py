@@ -42,7 +42,7 @@ def read_application_facts(
 ) -> ApplicationFacts:
     """Out of a SparkContext; what it doesn't tell is left out."""
     spark = context._jsc.sc()
-    system, scala = (java_class(context._gateway, each) for each in ("java.lang.System", "scala.util.Properties"))
+    system, scala = (java_class(context._gateway, name) for name in ("java.lang.System", "scala.util.Properties"))
     name = configuration.get("spark.app.name", "")
     return ApplicationFacts(
         id=_ask_or_none("id", spark.applicationId) or configuration.get("spark.app.id", ""),

@@ -305,7 +305,7 @@ class ApplicationRuns:
             if block.has_ended or self._has_ended:
                 return False
             block.has_ended = True
-            self._unreported_ends = [each for each in self._unreported_ends if each is not block]
+            self._unreported_ends = [other for other in self._unreported_ends if other is not block]
             self._ended.append(block)
             if len(self._ended) > self._max_remembered:
                 self._forget(self._ended.popleft())

@@ -52,7 +52,7 @@ class BusCollector(Collector):
 
     def _labelled(self, metric: Metric) -> Metric:
         if self._labels:
-            metric.samples = [each._replace(labels={**self._labels, **each.labels}) for each in metric.samples]
+            metric.samples = [sample._replace(labels={**self._labels, **sample.labels}) for sample in metric.samples]
         return metric
 
 
@@ -92,8 +92,8 @@ def _listener_metrics(listeners: tuple[ListenerReport, ...]) -> Iterator[Metric]
     errors = CounterMetricFamily("headwater_listener_errors", words, labels=("listener", "cause"))
     calls = SummaryMetricFamily("headwater_listener_call_seconds", "Calls of the listener.", labels=("listener",))
     for one in listeners:
-        for each in ListenerState:
-            state.add_metric((one.name, each.value), float(one.state is each))
+        for possible in ListenerState:
+            state.add_metric((one.name, possible.value), float(one.state is possible))
         for cause, count in one.errors.items():
             errors.add_metric((one.name, cause), count)
         calls.add_metric((one.name,), one.calls, one.seconds)
@@ -178,8 +178,8 @@ def _histogram(
     name: str, words: str, values: Mapping[tuple[str, ...], DurationHistogram], labels: tuple[str, ...] = ()
 ) -> Metric:
     histogram = HistogramMetricFamily(name, words, labels=labels)
-    for label_values, each in values.items():
-        bounds = [*map(repr, each.bounds), "+Inf"]
-        buckets = list(zip(bounds, map(float, itertools.accumulate(each.counts)), strict=True))
-        histogram.add_metric(label_values, buckets, each.seconds)
+    for label_values, durations in values.items():
+        bounds = [*map(repr, durations.bounds), "+Inf"]
+        buckets = list(zip(bounds, map(float, itertools.accumulate(durations.counts)), strict=True))
+        histogram.add_metric(label_values, buckets, durations.seconds)
     return histogram

@@ -17,7 +17,7 @@ from headwater.events.identity import Environment, Unknown
 from headwater.events.jobs import DatasetRef, NamedCatalog
 from headwater.events.scalars import Format
 from headwater.forwarders.openlineage.datasets import catalog_facet
-from headwater.listeners.capture.formats import catalog_of
+from headwater.listeners.capture.formats import installed
 
 ICEBERG: Final = "org.apache.iceberg.spark.SparkCatalog"
 PAIMON: Final = "org.apache.paimon.spark.SparkCatalog"
@@ -163,7 +163,7 @@ CATALOGS: Final[Mapping[str, tuple[str, Format, Mapping[str, str], Mapping[str, 
 @pytest.mark.parametrize("name", CATALOGS)
 def test_the_catalog_of_a_table(name: str) -> None:
     class_name, fmt, options, conf, expected = CATALOGS[name]
-    found = catalog_of("cat", class_name, options, Environment.from_conf(conf, host="driver-1"))
+    found = installed().catalog_of("cat", class_name, options, Environment.from_conf(conf, host="driver-1"))
     assert not isinstance(found, Unknown), found.reason
     ref = DatasetRef(dataset=None, table=TableName(catalog="cat", database="sales", table="orders"), format=fmt)
 

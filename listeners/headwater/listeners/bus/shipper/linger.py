@@ -23,7 +23,9 @@ def linger_seconds(
     """What is configured, or what suits where this driver runs."""
     if configured is not None:
         return configured
-    in_container = any((root / each.lstrip("/")).exists() for each in _MARKERS) or any(map(environment.get, _VARIABLES))
+    in_container = any((root / marker.lstrip("/")).exists() for marker in _MARKERS) or any(
+        map(environment.get, _VARIABLES)
+    )
     return 0.0 if in_container and _is_main_process(root, os.getpid() if pid is None else pid) else DEFAULT_SECONDS
 
 

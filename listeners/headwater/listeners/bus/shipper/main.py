@@ -38,7 +38,7 @@ _PARENT_SECONDS: Final = 1.0
 _ABANDONED_SECONDS: Final = 2.0
 _LOOK_SECONDS: Final = 5.0
 _STOP_SECONDS: Final = 2.0
-_DRIVERS_OWN: Final = tuple(f"{PREFIX}{each}" for each in ("metrics.", "spool.handover"))
+_DRIVERS_OWN: Final = tuple(f"{PREFIX}{section}" for section in ("metrics.", "spool.handover"))
 """What only a driver does."""
 
 
@@ -77,7 +77,7 @@ class DriverSpoolDelivery:
         self._is_stopping = False
         settings, _ = read_settings(orders.configuration)
         self._settings = settings
-        specs = [each for each in configured_listeners(settings)[0] if each.name in orders.listeners]
+        specs = [spec for spec in configured_listeners(settings)[0] if spec.name in orders.listeners]
         self._delivery = Delivery(
             specs,
             orders.configuration,
@@ -170,7 +170,7 @@ def ship_rest(orders: Orders) -> None:
         has_shipper=False,
         dead_spools=None,
         look_interval=min(_LOOK_SECONDS, orders.options.look_interval),
-        is_ours=lambda each: each == spool,
+        is_ours=lambda place: place == spool,
     )
     bus = Bus.open(configuration, orders.application, options=options)
     try:

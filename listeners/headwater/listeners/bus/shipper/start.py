@@ -30,7 +30,7 @@ _CHECK: Final = "import json, sys; sys.path[:] = json.load(sys.stdin); import he
 _IMPORT_FAILURE: Final = re.compile(
     r"(?:ModuleNotFoundError|ImportError|SyntaxError|zipimport\.ZipImportError|zlib\.error): .*"
 )
-_HOME: Final = tuple(dict.fromkeys(str(Path(each).absolute().parent) for each in sys.modules["headwater"].__path__))
+_HOME: Final = tuple(dict.fromkeys(str(Path(folder).absolute().parent) for folder in sys.modules["headwater"].__path__))
 """Where the driver found headwater: a directory or a zip. Noted now, because a job may change its working directory."""
 
 
@@ -125,7 +125,7 @@ def describe_import_failure(log: str) -> str | None:
 
 def _import_path() -> list[str]:
     """The driver's path for imports, and where it found headwater: an importer of its own may have."""
-    path = [os.path.abspath(each) for each in sys.path]  # noqa: PTH100 - an empty one is the working directory
+    path = [os.path.abspath(place) for place in sys.path]  # noqa: PTH100 - an empty one is the working directory
     return list(dict.fromkeys([*path, *_HOME]))
 
 
@@ -149,5 +149,5 @@ def _open_log(spool: Path) -> BinaryIO:
 
 def _numbers(options: BusOptions) -> dict[str, float | None]:
     """The options that are plain numbers; the others are of the driver alone."""
-    fields = {each.name: getattr(options, each.name) for each in dataclasses.fields(options)}
+    fields = {option.name: getattr(options, option.name) for option in dataclasses.fields(options)}
     return {name: value for name, value in fields.items() if value is None or type(value) in {int, float}}

@@ -63,7 +63,7 @@ class ShipperProcess:
         self._state = ShipperState()
         self._past: dict[str, ListenerReport] = {}
         """What earlier processes of this driver did, by listener."""
-        self._acknowledged = {each.name: 0 for each in specs}
+        self._acknowledged = {spec.name: 0 for spec in specs}
         self._last_error = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: Channel | None = None
@@ -87,18 +87,18 @@ class ShipperProcess:
 
     @property
     def faults(self) -> tuple[ConfigurationError | PluginError, ...]:
-        kinds = {each.__name__: each for each in (ConfigurationError, PluginError)}
+        kinds = {error.__name__: error for error in (ConfigurationError, PluginError)}
         return tuple(kinds.get(kind, PluginError)(words) for kind, words in self._state.faults.values())
 
     def report(self) -> tuple[ListenerReport, ...]:
-        known = {each.name: each for each in self._state.listeners}
-        return tuple(self._complete(each.name, known.get(each.name)) for each in self._specs)
+        known = {listener.name: listener for listener in self._state.listeners}
+        return tuple(self._complete(spec.name, known.get(spec.name)) for spec in self._specs)
 
     def flushes(self) -> list[ShipperFlush]:
         """Waits for all that is in the spool now. The shipper reports at once from now on."""
         end = self._journal.next_offset
         self._offer("flush", end=end)
-        return [ShipperFlush(self, each.name, end) for each in self._specs]
+        return [ShipperFlush(self, spec.name, end) for spec in self._specs]
 
     def acknowledged(self, name: str) -> int:
         """The offset before which all is acknowledged by this listener."""
@@ -106,7 +106,7 @@ class ShipperProcess:
 
     def is_stopped(self, name: str) -> bool:
         """Whether waiting for this listener makes no sense now."""
-        return next(each for each in self.report() if each.name == name).state.is_stopped
+        return next(listener for listener in self.report() if listener.name == name).state.is_stopped
 
     def stop(self, deadline: float) -> bool:
         """Have it deliver what it can until then, and let go of the spool; whether it has."""
@@ -200,7 +200,9 @@ class ShipperProcess:
             return
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_END_SECONDS)
-        self._past = {each.name: _add(self._past.get(each.name), each) for each in self._state.listeners}
+        self._past = {
+            listener.name: _add(self._past.get(listener.name), listener) for listener in self._state.listeners
+        }
         self._state = replace(self._state, listeners=(), shipped=0)
         self._process = self._channel = None
         self.restarts += 1
@@ -234,7 +236,7 @@ class ShipperProcess:
         if self._is_missing_reported:
             return
         self._is_missing_reported = True
-        names = ", ".join(each.name for each in self._specs)
+        names = ", ".join(spec.name for spec in self._specs)
         detail = (
             f"nothing is sent to {names} while this driver runs, because no process can be had for it: {error}; events "
             f"wait in the spool {self._orders.spool}, which the next driver delivers; "

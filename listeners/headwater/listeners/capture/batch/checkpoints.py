@@ -103,9 +103,9 @@ class CheckpointRegistry:
         self._columns, self._bytes = self._columns + len(rows.ids), self._bytes + made.size
         for place, column in enumerate(rows.ids):
             self._by_id.setdefault(column, {})[rows] = place
-        alike = [each for each in self._by_id.get(rows.ids[0], ()) if each.ids == rows.ids] if rows.ids else [rows]
-        for each in alike[:-_MAX_ALIKE]:
-            self._drop(each)
+        alike = [known for known in self._by_id.get(rows.ids[0], ()) if known.ids == rows.ids] if rows.ids else [rows]
+        for oldest in alike[:-_MAX_ALIKE]:
+            self._drop(oldest)
         while len(self._kept) > 1 and (self._columns > _MAX_COLUMNS or self._bytes > _MAX_BYTES):
             self._drop(next(iter(self._kept)))
 
@@ -121,10 +121,10 @@ class CheckpointRegistry:
 
     def _find(self, rdd: RddScan) -> tuple[_Checkpoint, list[int]] | None:
         """The newest checkpoint that has all columns of this RDD, and their places in it."""
-        found = [self._by_id.get(each, {}) for each in rdd.ids]
+        found = [self._by_id.get(rdd_id, {}) for rdd_id in rdd.ids]
         for rows in reversed(found[0] if found else {}):
-            if rows.rdd in {None, rdd.rdd} and all(rows in each for each in found):
-                return self._kept[rows], [each[rows] for each in found]
+            if rows.rdd in {None, rdd.rdd} and all(rows in by_rows for by_rows in found):
+                return self._kept[rows], [by_rows[rows] for by_rows in found]
         return None
 
     def seen_through(
@@ -174,7 +174,7 @@ def _replace_rdd(
     edges = [after for edge in lineage.columns for after in _compose_edges(edge, gone, kept, columns, moved)]
     for number, part in enumerate(lineage.parts):
         deciding = kept.edges.get(None, ()) if place in part.leaves else ()
-        edges += [each.model_copy(update={"output": number, "input": moved[each.input]}) for each in deciding]
+        edges += [edge.model_copy(update={"output": number, "input": moved[edge.input]}) for edge in deciding]
     unknown = tuple(dict.fromkeys((*lineage.unknown, *kept.lineage.unknown)))
     dropped = WriteLineage(tuple(sources), leaves, parts, tuple(dict.fromkeys(edges)), unknown)
     return without_leaf(dropped, place)

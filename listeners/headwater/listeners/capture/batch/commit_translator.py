@@ -64,11 +64,11 @@ class CommitTranslator:
     def events_of_unit(self, statement: Statement, work: CommitUnit) -> Iterator[Event]:
         """The same of what several statements did, which is one commit of `statement`'s: a micro-batch."""
         lineage = work.shape
-        outcomes = [self._write_result_of(*each) for each in zip(lineage.parts, work.statement_of_sink, strict=True)]
-        if lineage.parts and not any(each.outputs or each.gap for each in outcomes):
+        outcomes = [self._write_result_of(*sink) for sink in zip(lineage.parts, work.statement_of_sink, strict=True)]
+        if lineage.parts and not any(outcome.outputs or outcome.gap for outcome in outcomes):
             if statement.failure is not None:
                 yield from self._schema_changes(statement, work, certain=False)
-            elif statement.stream is None and any(each.has_no_rows for each in outcomes):
+            elif statement.stream is None and any(outcome.has_no_rows for outcome in outcomes):
                 sinks = _sinks(lineage, outcomes)
                 yield from self._due_lineage(statement, lineage, sinks, self._fingerprints.of(lineage, sinks))
             return
@@ -78,9 +78,9 @@ class CommitTranslator:
         if barrier is None:
             yield _no_barrier_gap(statement)
             return
-        yield from self._schema_changes(statement, work, certain=any(each.outputs for each in outcomes))
+        yield from self._schema_changes(statement, work, certain=any(outcome.outputs for outcome in outcomes))
         reads = list(self._reads(work))
-        own = (each for outcome in outcomes for each in outcome.inputs)
+        own = (input_ for outcome in outcomes for input_ in outcome.inputs)
         inputs = tuple(dict.fromkeys((*(read.input for read in reads), *own)))
         if not lineage.parts and not inputs:
             return
@@ -107,10 +107,10 @@ class CommitTranslator:
 
     def _schema_changes(self, statement: Statement, work: CommitUnit, *, certain: bool) -> Iterator[Event]:
         """A statement that failed and committed no rows may have changed the schema before: nobody knows for sure."""
-        for resolved, each in zip(work.shape.parts, work.statement_of_sink, strict=True):
+        for resolved, statement_of_sink in zip(work.shape.parts, work.statement_of_sink, strict=True):
             if resolved.format is None:
                 continue
-            for event in resolved.format.schema_changes(resolved.part.target, each, self._context):
+            for event in resolved.format.schema_changes(resolved.part.target, statement_of_sink, self._context):
                 is_known = certain or statement.failure is None
                 yield event if is_known else event.model_copy(update={"effect": ModificationEffect.UNKNOWN})
 
@@ -157,7 +157,7 @@ class CommitTranslator:
                 yield from outcome.outputs
                 continue
             given = [read.input for read in reads if read.leaf in resolved.leaves]
-            made_from = tuple(dict.fromkeys(inputs.index(each) for each in (*given, *outcome.inputs)))
+            made_from = tuple(dict.fromkeys(inputs.index(input_) for input_ in (*given, *outcome.inputs)))
             for output in outcome.outputs:
                 yield output if output.made_from is not None else output.model_copy(update={"made_from": made_from})
 
@@ -167,7 +167,7 @@ class CommitTranslator:
             outcome = _only_certain(outcome)
         if not self._lineage_filter.of(resolved.part.target.sink).data_lineage:
             return outcome
-        outputs = tuple(self._lineage_filter.output(each) for each in outcome.outputs)
+        outputs = tuple(self._lineage_filter.output(output) for output in outcome.outputs)
         return replace(outcome, outputs=outputs, inputs=(), gap=None)
 
     def _lineage(
@@ -183,17 +183,17 @@ class CommitTranslator:
         )
 
     def _named_catalogs(self, lineage: WriteLineage, sinks: tuple[SinkSchema, ...]) -> tuple[NamedCatalog, ...]:
-        names = dict.fromkeys(each.table.catalog for each in (*lineage.sources, *sinks) if each.table is not None)
+        names = dict.fromkeys(ref.table.catalog for ref in (*lineage.sources, *sinks) if ref.table is not None)
         known = (self._context.catalog_called(name) for name in names)
         return tuple(
-            NamedCatalog(name=each.name, id=each.catalog.id, warehouse=each.catalog.warehouse)
-            for each in known
-            if each is not None and not isinstance(each.catalog, Unknown)
+            NamedCatalog(name=catalog.name, id=catalog.catalog.id, warehouse=catalog.catalog.warehouse)
+            for catalog in known
+            if catalog is not None and not isinstance(catalog.catalog, Unknown)
         )
 
     def _is_due(self, fingerprint: bytes) -> bool:
-        now, fields = time.monotonic(), self._emitted_at.get(fingerprint)
-        if fields is not None and now - fields < self._repeat:
+        now, emitted_at = time.monotonic(), self._emitted_at.get(fingerprint)
+        if emitted_at is not None and now - emitted_at < self._repeat:
             return False
         self._emitted_at[fingerprint] = now
         self._emitted_at.move_to_end(fingerprint)
@@ -204,7 +204,7 @@ class CommitTranslator:
     def _gaps_of(
         self, lineage: WriteLineage, reads: list[_Read], made: Iterable[tuple[WriteResult, SinkSchema]], barrier: int
     ) -> Iterator[Gap]:
-        read = [(each.gap, lineage.sources[lineage.leaves[each.leaf].source]) for each in reads if each.gap]
+        read = [(read.gap, lineage.sources[lineage.leaves[read.leaf].source]) for read in reads if read.gap]
         written = [(outcome.gap, sink) for outcome, sink in made if outcome.gap]
         at: dict[str, Any] = {"first_barrier": barrier, "last_barrier": barrier}
         for why, place in (*read, *written):

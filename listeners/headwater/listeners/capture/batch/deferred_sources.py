@@ -19,8 +19,8 @@ from headwater.listeners.capture.statements import MicroBatch, Statement, Statem
 
 def with_deferred_sources(lineage: WriteLineage, statement: Statement) -> WriteLineage:
     """The shape with what was read in the place of what was asked for; the same where nothing is to be added."""
-    fields = [_read_relations(leaf, statement) for leaf in lineage.leaves]
-    return _replace_leaves(lineage, fields) if any(fields) else lineage
+    relations = [_read_relations(leaf, statement) for leaf in lineage.leaves]
+    return _replace_leaves(lineage, relations) if any(relations) else lineage
 
 
 def _read_relations(leaf: SourceLeaf, statement: Statement) -> tuple[SourceRelation, ...]:
@@ -35,10 +35,14 @@ def _replace_leaves(lineage: WriteLineage, fields: Sequence[Sequence[SourceRelat
     moved: list[dict[int, None]] = [{} for _ in lineage.sources]
     for leaf, found in zip(lineage.leaves, fields, strict=True):
         begin = len(leaves)
-        for each in found or (leaf.relation,):
+        for relation in found or (leaf.relation,):
             asked = lineage.sources[leaf.source]
-            source = asked if each is leaf.relation else each.source.model_copy(update={"watermarks": asked.watermarks})
-            leaves.append(replace(leaf, relation=each, source=sources.place(source)))
+            source = (
+                asked
+                if relation is leaf.relation
+                else relation.source.model_copy(update={"watermarks": asked.watermarks})
+            )
+            leaves.append(replace(leaf, relation=relation, source=sources.place(source)))
             moved[leaf.source][leaves[-1].source] = None
         places.append(tuple(range(begin, len(leaves))))
     return replace(

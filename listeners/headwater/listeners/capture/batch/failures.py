@@ -30,12 +30,12 @@ class FailureTranslator:
         self, node: PlanNode, statement: Statement, lineage: WriteLineage | None, command: CommandRule
     ) -> Iterator[Event]:
         """Drafts, in order. A modification of a catalog that failed before it committed anything isn't recorded."""
-        fields = list(self._committed(node, statement, lineage, command))
-        if lineage is None and not fields:
-            fields = list(self._hook_commits(statement))
-        if lineage is not None or fields:
+        events = list(self._committed(node, statement, lineage, command))
+        if lineage is None and not events:
+            events = list(self._hook_commits(statement))
+        if lineage is not None or events:
             yield self._commits.failure(statement, lineage or _NO_LINEAGE)
-        yield from fields
+        yield from events
 
     def _committed(
         self, node: PlanNode, statement: Statement, lineage: WriteLineage | None, command: CommandRule
@@ -48,10 +48,10 @@ class FailureTranslator:
     def _hook_commits(self, statement: Statement) -> Iterator[Event]:
         """What hooks noted, of a command that itself tells nothing of commits: ALTER TABLE of V2, for one."""
         found = list(commits_outside_statements(statement.facts.hook_facts, self._context, self._lineage_filter))
-        for each in found:
-            yield from each.altered
-        outputs = tuple(output for each in found for output in each.outputs)
+        for commit in found:
+            yield from commit.altered
+        outputs = tuple(output for commit in found for output in commit.outputs)
         if outputs:
             yield self._commits.outside_statement(outputs)
-        if not all(each.whole for each in found):
+        if not all(commit.whole for commit in found):
             yield Gap(reason=GapReason.NOT_SUPPORTED, detail=_UNKNOWN_COMMIT)

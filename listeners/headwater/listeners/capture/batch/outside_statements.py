@@ -57,12 +57,12 @@ class OutsideStatementTranslator:
     def commits(self, record: OutsideCommitRecord) -> Iterator[OwnedDrafts]:
         """A commit that a library made outside of any statement."""
         is_whole = False
-        for each in commits_outside_statements((record.fact,), self._context, self._lineage_filter):
-            yield OwnedDrafts(Owner(record), each.altered)
-            if each.outputs:
-                committed = self._commits.outside_statement(each.outputs, each.inputs)
-                yield OwnedDrafts(Owner(record, name_of(each.outputs[0])), (committed,))
-            is_whole = each.whole
+        for commit in commits_outside_statements((record.fact,), self._context, self._lineage_filter):
+            yield OwnedDrafts(Owner(record), commit.altered)
+            if commit.outputs:
+                committed = self._commits.outside_statement(commit.outputs, commit.inputs)
+                yield OwnedDrafts(Owner(record, name_of(commit.outputs[0])), (committed,))
+            is_whole = commit.whole
         if not is_whole:
             detail = f"{record.fact.get('hook', 'something')} was committed outside of any statement"
             yield OwnedDrafts(Owner(record), (make_gap(record, GapReason.NOT_SUPPORTED, detail),))
@@ -92,15 +92,15 @@ class OutsideStatementTranslator:
         paths: dict[DatasetId | None, list[str]] = {}
         for path in record.sources.directories:
             paths.setdefault(self._dataset(path), []).append(path)
-        known = tuple(_read_files(each, of, record) for each, of in paths.items() if each is not None)
+        known = tuple(_read_files(path, of, record) for path, of in paths.items() if path is not None)
         of_formats = (make_input(s.source, self._version(s), versioned=False) for s in self._of_formats(record))
         return known if record.is_whole and len(known) == len(paths) else (*known, *of_formats, _RDD_INPUT)
 
     def _of_formats(self, record: RddJobRecord) -> Iterator[RddSource]:
         """Without the tables of catalogs that keep them to themselves."""
-        for each in sources_of_rdds(record.of_formats, self._context):
-            if not self._lineage_filter.of(each.source).table_lineage:
-                yield each
+        for source in sources_of_rdds(record.of_formats, self._context):
+            if not self._lineage_filter.of(source.source).table_lineage:
+                yield source
 
     def _version(self, source: RddSource) -> ReadVersion:
         return ReadVersion() if self._lineage_filter.of(source.source).data_lineage else source.version
@@ -115,9 +115,9 @@ class OutsideStatementTranslator:
         """What is known is reported each time, and that something isn't, once for each place in the code."""
         if output is not None:
             yield self._commits.outside_statement((output,), self._inputs(record))
-            for each in self._of_formats(record):
-                if (why := self._version(each).why) is not None:
-                    yield Gap(reason=GapReason.NOT_EXACT, detail=why, source=Source(**ref_fields(each.source)))
+            for source in self._of_formats(record):
+                if (why := self._version(source).why) is not None:
+                    yield Gap(reason=GapReason.NOT_EXACT, detail=why, source=Source(**ref_fields(source.source)))
         elif self._is_new(record.site):
             where = "files or a store that wasn't seen" if record.saves else "code that nobody sees into"
             detail = f"{record.site} gives the rows of an RDD to {where}"

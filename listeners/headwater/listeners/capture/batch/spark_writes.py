@@ -14,6 +14,7 @@ from headwater.listeners.capture.asking import answers
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats import FormatPlugin
+from headwater.listeners.capture.formats.files.locations import format_of
 from headwater.listeners.capture.formats.protocol import MultiSinkFormat, SinkWrite, StatementWrites, WriteTarget
 from headwater.listeners.capture.formats.relations import columns_of, v2_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
@@ -21,7 +22,7 @@ from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 def find_sink(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
     """What some format says that this node writes."""
-    found = next(answers(plan, lambda each: each.reader.sink(node, plan, context)), None)
+    found = next(answers(plan, lambda plugin: plugin.reader.sink(node, plan, context)), None)
     return None if found is None else found[0]
 
 
@@ -152,7 +153,9 @@ def _create_as_select(node: PlanNode, plan: Plan, context: CaptureContext) -> St
     if found is None or query is None:
         return None
     target = replace(found, kind=CommitKind.CREATE, replaced=OverwriteScope.ALL)
-    names = node.args.get("outputColumnNames") or [plan.attribute(each).name for each in plan.nodes[query].output]
+    names = node.args.get("outputColumnNames") or [
+        plan.attribute(attribute).name for attribute in plan.nodes[query].output
+    ]
     return StatementWrites((SinkWrite(_with_columns(target, plan, query), query, tuple((name,) for name in names)),))
 
 
@@ -210,11 +213,9 @@ def _write_directory(node: PlanNode, plan: Plan, context: CaptureContext) -> Sta
     query = node.plan_of("query")
     if location is None or query is None:
         return None
-    from headwater.listeners.capture.formats.files.locations import format_of  # noqa: PLC0415 - both name each other's types
-
     sink = SinkSchema(
         dataset=dataset_of_path(location, context.environment),
-        format=format_of(node.args.get("provider") or "hive"),
+        format=format_of(node.args.get("provider") or "hive", context.formats),
         columns=columns_of(plan, plan.nodes[query].output),
     )
     extent = OverwriteScope.ALL if node.args.get("overwrite", True) else OverwriteScope.NOTHING

@@ -16,7 +16,7 @@ from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.asking import answers
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import plugins
+from headwater.listeners.capture.formats import plugins, row_changes_readers
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,
     SinkWrite,
@@ -80,26 +80,28 @@ class WriteLineage:
 def lineage_of_write(write: StatementWrites, plan: Plan, context: CaptureContext) -> WriteLineage:
     """What the plan tells of a write, whatever the versions are this time."""
     lineages = [_lineage(part, plan) for part in write.parts]
-    wanted = dict.fromkeys([*(leaf for each in lineages for leaf in each.leaves), *write.reads])
+    wanted = dict.fromkeys([*(leaf for lineage in lineages for leaf in lineage.leaves), *write.reads])
     sources, leaves = _collect_sources([plan.nodes[index] for index in wanted], plan, context)
     places = _index_by_node(leaves)
     parts = tuple(
         ResolvedSink(
-            part, _format_of(part.target), tuple(n for node in (*each.leaves, *write.reads) for n in places[node])
+            part, _format_of(part.target), tuple(n for node in (*lineage.leaves, *write.reads) for n in places[node])
         )
-        for part, each in zip(write.parts, lineages, strict=True)
+        for part, lineage in zip(write.parts, lineages, strict=True)
     )
     leaves_of = {node: [leaves[n] for n in numbers] for node, numbers in places.items()}
     edges = (
         edge
-        for output, (part, each) in enumerate(zip(write.parts, lineages, strict=True))
-        for edge in _edges(output, part, each, plan, leaves_of)
+        for output, (part, lineage) in enumerate(zip(write.parts, lineages, strict=True))
+        for edge in _edges(output, part, lineage, plan, leaves_of)
     )
-    unknown = tuple(dict.fromkeys((*(name for each in lineages for name in each.unknown), *_known_rdds(leaves, plan))))
+    unknown = tuple(
+        dict.fromkeys((*(name for lineage in lineages for name in lineage.unknown), *_known_rdds(leaves, plan)))
+    )
     distinct = dict.fromkeys(islice(edges, MAX_EDGES + 1))
     if len(distinct) > MAX_EDGES:
         return WriteLineage(sources, leaves, parts, (), (*unknown, f"more than {MAX_EDGES} pairs of columns"))
-    columns = tuple([ColumnLineage(**each._asdict()) for each in distinct])
+    columns = tuple([ColumnLineage(**edge._asdict()) for edge in distinct])
     return WriteLineage(sources, leaves, parts, columns, unknown)
 
 
@@ -170,7 +172,7 @@ def without_leaf(shape: WriteLineage, place: int) -> WriteLineage:
     if any(leaf.source == source for leaf in leaves):
         return replace(shape, leaves=leaves, parts=parts)
     return WriteLineage(
-        tuple(each for n, each in enumerate(shape.sources) if n != source),
+        tuple(kept for n, kept in enumerate(shape.sources) if n != source),
         tuple(replace(leaf, source=leaf.source - (leaf.source > source)) for leaf in leaves),
         parts,
         tuple(
@@ -216,7 +218,7 @@ def _without_secrets(shape: _Side, redactor: Redactor) -> _Side:
 
 def _lineage(part: SinkWrite, plan: Plan) -> QueryLineage:
     if part.row_level:
-        return merge_lineage(plan, plan.root)
+        return merge_lineage(plan, plan.root, row_changes_readers())
     if part.query is None:
         return QueryLineage()
     return lineage_of(plan.only(part.only) if part.only else plan, part.query)
@@ -233,15 +235,15 @@ def _collect_sources(
         described, fmt = describe_relations(node, plan, context)
         if plan.brief is not None:
             described = _without_columns(described)
-        for each in (described, *described.also):
-            own = node.index if node.name in RDDS and each.source.opaque is not None else None
-            leaves.append(SourceLeaf(each, fmt, sources.place(each.source, own)))
+        for relation in (described, *described.also):
+            own = node.index if node.name in RDDS and relation.source.opaque is not None else None
+            leaves.append(SourceLeaf(relation, fmt, sources.place(relation.source, own)))
     return sources.all(), tuple(leaves)
 
 
 def _without_columns(relation: SourceRelation) -> SourceRelation:
     source = relation.source.model_copy(update={"columns": ()})
-    return replace(relation, source=source, also=tuple(_without_columns(each) for each in relation.also))
+    return replace(relation, source=source, also=tuple(_without_columns(other) for other in relation.also))
 
 
 class SourceList:
@@ -264,8 +266,8 @@ def describe_relations(
     node: PlanNode, plan: Plan, context: CaptureContext
 ) -> tuple[SourceRelation, TableFormat | None]:
     """What a leaf is; opaque where nothing tells where its rows come from."""
-    for found, each in answers(plan, lambda each: each.reader.source(node, plan, context)):
-        return found, each.reader
+    for found, plugin in answers(plan, lambda asked: asked.reader.source(node, plan, context)):
+        return found, plugin.reader
     return _describe_other_relation(node, plan, context), None
 
 
@@ -283,14 +285,14 @@ def _describe_other_relation(node: PlanNode, plan: Plan, context: CaptureContext
 
 
 def _format_of(target: WriteTarget) -> TableFormat | None:
-    return next((each for each in plugins() if each.format == target.sink.format), plugins()[-1]).reader
+    return next((plugin for plugin in plugins() if plugin.format == target.sink.format), plugins()[-1]).reader
 
 
 def _edges(
     output: int, part: SinkWrite, lineage: QueryLineage, plan: Plan, leaves_of: Mapping[int, Sequence[SourceLeaf]]
 ) -> Iterator[_Edge]:
-    fields = ((target, origin) for target, origins in _targets(part, lineage, plan) for origin in origins)
-    for target, origin in chain(fields, ((None, origin) for origin in lineage.indirect)):
+    assigned = ((target, origin) for target, origins in _targets(part, lineage, plan) for origin in origins)
+    for target, origin in chain(assigned, ((None, origin) for origin in lineage.indirect)):
         for leaf in leaves_of[origin.leaf]:
             if origin.path[0] not in leaf.relation.hidden:
                 yield _Edge(output, leaf.source, origin.path, target, origin.derivation, origin.expression)
@@ -314,7 +316,7 @@ def _targets(
             yield column, given[column[0].lower()]
     for name, paths in part.target.generated.items():
         if name.lower() not in given:
-            origins = (_computed(each, path) for path in paths for each in given.get(path[0].lower(), ()))
+            origins = (_computed(origin, path) for path in paths for origin in given.get(path[0].lower(), ()))
             yield (name,), tuple(dict.fromkeys(origins))
 
 

@@ -25,12 +25,12 @@ from headwater.events.types import from_field
 from headwater.events.types.columns import CURRENT_DEFAULT
 from headwater.events.types.short_text import COMMENT
 from headwater.events.types.spark_json import metadata_entries
+from headwater.listeners.capture.asking import find_evidence
 from headwater.listeners.capture.catalog.descriptions import describe_resolved_table
 from headwater.listeners.capture.catalog.named_tables import name_v1_table, name_v2_table
 from headwater.listeners.capture.catalog.occurrence import StatementContext
 from headwater.listeners.capture.catalog.partitions import partition_values
 from headwater.listeners.capture.catalog.table_changes import parse_changes, remove_property, set_property, type_json_of
-from headwater.listeners.capture.catalog.table_evidence import find_evidence
 from headwater.listeners.capture.catalog.table_modification import alter_events, alter_events_by_name, table_after
 from headwater.listeners.capture.commands import CatalogTranslator, CommandRule
 from headwater.listeners.capture.context import CaptureContext
@@ -59,11 +59,11 @@ def _has_effect(change: TableChange, old: Table | None) -> bool:
 
 
 def _requested_changes(node: PlanNode, plan: Plan) -> Iterator[TableChange]:
-    fields = node.args.get("changes")
-    if fields is None:
+    changes = node.args.get("changes")
+    if changes is None:
         yield OtherChange(what=node.name)
     else:
-        yield from parse_changes(fields, plan)
+        yield from parse_changes(changes, plan)
 
 
 def _changes_named(node: PlanNode, plan: Plan, new: Table | None) -> Iterator[TableChange]:
@@ -105,7 +105,7 @@ def _columns_added(node: PlanNode, plan: Plan, new: Table | None) -> Iterator[Ta
 
 def _position_after(name: str, new: Table | None) -> ColumnPosition | None:
     """None: at the end, where Spark puts it unless partition columns stand there."""
-    names = [] if new is None or not new.partitioning else [each.name for each in new.columns]
+    names = [] if new is None or not new.partitioning else [column.name for column in new.columns]
     if name not in names[:-1]:
         return None
     place = names.index(name)

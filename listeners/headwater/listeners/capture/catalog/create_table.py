@@ -10,14 +10,14 @@ from headwater.events import CreateTable, Event, Table
 from headwater.events.names import Generation
 from headwater.events.tables import Column, TableKind
 from headwater.events.types import columns_from_schema_json
+from headwater.listeners.capture.asking import find_evidence
 from headwater.listeners.capture.catalog.columns import columns_of_query, requested_columns
 from headwater.listeners.capture.catalog.descriptions import (
-    TableDescription,
     describe_catalog_table,
     describe_requested_table,
     describe_v2_table,
 )
-from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_of_table, name_v1_table, name_v2_table
+from headwater.listeners.capture.catalog.named_tables import NamedTable, name_v1_table, name_v2_table
 from headwater.listeners.capture.catalog.occurrence import (
     EFFECTS,
     StatementContext,
@@ -26,9 +26,10 @@ from headwater.listeners.capture.catalog.occurrence import (
     session_facts,
     was_event_posted,
 )
-from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE, TableEvidence, find_evidence
+from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE, TableDescription, TableEvidence
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, KnownTable
+from headwater.listeners.capture.formats.external_rows import dataset_of_table
 from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 
@@ -76,7 +77,7 @@ def create_v1_table(node: PlanNode, statement: Statement, context: CaptureContex
     if made and found is not None and not is_same:  # Hive's metastore tells a time of its own
         is_same = bool(is_during(statement, found.created))
     description = _confirm_description(asked.requested, found if is_same else None)
-    yield from _was_created(
+    yield from _creation_events(
         asked, description, made, _was_overwritten(asked.named, statement), StatementContext(statement, context)
     )
 
@@ -89,8 +90,8 @@ def _was_seen_before(named: NamedTable, found: TableDescription, context: Captur
 
 def _was_overwritten(named: NamedTable, statement: Statement) -> TableEvidence:
     """`saveAsTable` drops what it overwrites, and makes it anew."""
-    fields = was_event_posted(statement, named.catalog, "DropTableEvent", named.name.database, named.name.table)
-    return TableEvidence(existed=True) if fields else NO_EVIDENCE
+    was_dropped = was_event_posted(statement, named.catalog, "DropTableEvent", named.name.database, named.name.table)
+    return TableEvidence(existed=True) if was_dropped else NO_EVIDENCE
 
 
 def create_table_like(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
@@ -103,7 +104,7 @@ def create_table_like(node: PlanNode, statement: Statement, context: CaptureCont
     made = _was_created_in_session_catalog(asked, statement, is_same=bool(in_time))
     if found is None or not in_time:
         asked = replace(asked, requested=TableDescription(Table()))
-    yield from _was_created(asked, asked.requested, made, NO_EVIDENCE, StatementContext(statement, context))
+    yield from _creation_events(asked, asked.requested, made, NO_EVIDENCE, StatementContext(statement, context))
 
 
 def _current_database(target: Mapping[str, Any], statement: Statement) -> str:
@@ -120,12 +121,12 @@ def create_v2_table(node: PlanNode, statement: Statement, context: CaptureContex
     if named is None:
         return
     replaces = node.name.startswith("Replace")
-    fields = describe_requested_table(
+    requested = describe_requested_table(
         node.args["tableSpec"], requested_columns(node, statement), node.args.get("partitioning", ()), named.catalog
     )
     asked = _CreateRequest(
         named,
-        fields,
+        requested,
         bool(node.args.get("ignoreIfExists")),
         "query" in node.args,
         may_replace=replaces,
@@ -133,8 +134,8 @@ def create_v2_table(node: PlanNode, statement: Statement, context: CaptureContex
     )
     account = find_evidence(named, statement, context)
     found = account.after or _find_table(named, statement)
-    made = _create_event(asked, found, account, statement, context)
-    yield from _was_created(
+    made = _was_created(asked, found, account, statement, context)
+    yield from _creation_events(
         asked, _confirm_description(asked.requested, found), made, account, StatementContext(statement, context)
     )
 
@@ -142,27 +143,28 @@ def create_v2_table(node: PlanNode, statement: Statement, context: CaptureContex
 def _was_created_in_session_catalog(asked: _CreateRequest, statement: Statement, *, is_same: bool) -> bool | None:
     """The catalog's own event, else the moment of creation, which the command and the catalog both have."""
     name = asked.named.name
-    fields = was_event_posted(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
-    if fields is not None:
-        return fields
+    was_posted = was_event_posted(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
+    if was_posted is not None:
+        return was_posted
     return True if is_same or not (asked.if_not_exists or asked.may_append) else None
 
 
-def _create_event(
+def _was_created(
     asked: _CreateRequest,
     found: TableDescription | None,
     account: TableEvidence,
     statement: Statement,
     context: CaptureContext,
 ) -> bool | None:
+    """Whether a table of a V2 catalog was made, or made anew; None where nobody knows."""
     name = asked.named.name
     if asked.may_replace:
         return None if account.may_keep_table else account.did is not False
     if not asked.if_not_exists:
         return True
-    fields = was_event_posted(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
-    if fields is not None:
-        return fields
+    was_posted = was_event_posted(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
+    if was_posted is not None:
+        return was_posted
     known = context.find_known(name)
     if (
         known is not None
@@ -211,16 +213,16 @@ def _names_of(columns: Iterable[Column]) -> list[str]:
     return [column.name.lower() for column in columns]
 
 
-def _was_created(
-    asked: _CreateRequest, fields: TableDescription, made: bool | None, account: TableEvidence, on: StatementContext
+def _creation_events(
+    asked: _CreateRequest, described: TableDescription, made: bool | None, account: TableEvidence, on: StatementContext
 ) -> Iterator[Event]:
-    """None where it is known that nothing was made."""
+    """Yield none where it is known that nothing was made."""
     if made is False:
         return
     named = asked.named
     before = on.context.find_known(named.name)
-    dataset = dataset_of_table(named, fields.table, on.context)
-    generation: Generation | None = fields.generation
+    dataset = dataset_of_table(named, described.table, on.context)
+    generation: Generation | None = described.generation
     existed = account.existed if account.existed is not None else (before is not None and asked.may_replace)
     replaced = asked.must_replace or (asked.may_replace and bool(existed))
     yield CreateTable(
@@ -230,11 +232,11 @@ def _was_created(
         identifier=named.name,
         dataset=dataset,
         generation=generation,
-        format=fields.format,
+        format=described.format,
         schema_id=account.schema_id,
         produced=account.produced,
         parent=account.parent,
-        table=fields.table,
+        table=described.table,
         ignore_if_exists=asked.if_not_exists,
         as_select=asked.as_select,
         replaced=replaced,
@@ -243,7 +245,7 @@ def _was_created(
         else None,
     )
     if made:
-        on.context.remember(named.name, KnownTable(fields.table, generation, dataset))
+        on.context.remember(named.name, KnownTable(described.table, generation, dataset))
 
 
 COMMANDS: Final[Mapping[str, CommandRule]] = {

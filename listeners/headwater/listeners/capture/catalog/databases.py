@@ -27,8 +27,8 @@ def _create_database(node: PlanNode, statement: Statement, context: CaptureConte
     catalog, name = found
     if_not_exists = bool(node.args.get("ifNotExists"))
     known = context.database(name)
-    fields = was_event_posted(statement, catalog, "CreateDatabaseEvent", name.database) if if_not_exists else True
-    made = False if fields is None and known is not None else fields
+    was_posted = was_event_posted(statement, catalog, "CreateDatabaseEvent", name.database) if if_not_exists else True
+    made = False if was_posted is None and known is not None else was_posted
     if made is False:
         return
     after = session_facts(statement).get("namespace")
@@ -122,8 +122,8 @@ def _drop_database(node: PlanNode, statement: Statement, context: CaptureContext
 def _was_dropped(
     catalog: SessionNamedCatalog, name: DatabaseName, known: Database | None, statement: Statement
 ) -> bool | None:
-    fields = was_event_posted(statement, catalog, "DropDatabaseEvent", name.database)
-    return True if fields is None and known is not None else fields
+    was_posted = was_event_posted(statement, catalog, "DropDatabaseEvent", name.database)
+    return True if was_posted is None and known is not None else was_posted
 
 
 COMMANDS: Final[Mapping[str, CommandRule]] = {

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.events import Format, Table
 from headwater.events.base import StringMap
-from headwater.events.names import Generation
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Database, SortField, TableKind, Transform
 from headwater.events.types import columns_from_schema_json
-from headwater.listeners.capture.catalog.named_tables import OPTION_PREFIX, reported_options
+from headwater.listeners.capture.catalog.table_evidence import TableDescription
 from headwater.listeners.capture.context import SessionNamedCatalog
-from headwater.listeners.capture.formats import plugin_of, plugins
+from headwater.listeners.capture.formats import installed, plugins
+from headwater.listeners.capture.formats.external_rows import OPTION_PREFIX, reported_options
 from headwater.listeners.capture.formats.files.locations import format_of
 from headwater.listeners.capture.formats.plugin import TableFacts
 from headwater.listeners.capture.formats.relations import columns_of
@@ -26,27 +25,15 @@ _SEPARATE_PROPERTIES: Final = frozenset({"comment", "location", "provider", "own
 _CLUSTERING: Final = "cluster_by"
 
 
-@dataclass(frozen=True)
-class TableDescription:
-    """A table as something described it."""
-
-    table: Table
-    format: Format = Format.UNKNOWN
-    generation: Generation | None = None
-    created: int | None = None
-    """Milliseconds since 1970, as the catalog keeps it."""
-
-
 def describe_catalog_table(fields: Mapping[str, Any], plan: Plan | None = None) -> TableDescription:
     """A CatalogTable, out of a plan or looked up."""
     storage: Mapping[str, Any] = fields.get("storage", {})
     bucket: Mapping[str, Any] | None = fields.get("bucket")
     provider = fields.get("provider")
-    plugin = plugin_of(provider)
+    plugin = installed().of_provider(provider)
     beside = frozenset() if plugin is None else plugin.hidden_columns
-    options = {
-        OPTION_PREFIX + key: text for key, text in reported_options(provider, storage.get("options", {})).items()
-    }
+    given = reported_options(provider, storage.get("options", {}), installed())
+    options = {OPTION_PREFIX + key: text for key, text in given.items()}
     table = Table(
         columns=tuple(column for column in _columns_of(fields, plan) if column.name not in beside),
         partitioning=(
@@ -79,10 +66,10 @@ def describe_v2_table(
     properties: Mapping[str, str] = fields.get("properties", {})
     facts = facts_of_table(fields)
     location = properties.get("location") or facts.location
-    layout = [parse_transform(each) for each in fields.get("partitioning", ())]
+    layout = [parse_transform(transform) for transform in fields.get("partitioning", ())]
     table = Table(
         columns=tuple(columns),
-        partitioning=tuple(each for each in layout if each.name != _CLUSTERING),
+        partitioning=tuple(transform for transform in layout if transform.name != _CLUSTERING),
         clustering=parse_clustering(layout),
         primary_key=facts.primary_key,
         properties=StringMap(_own_properties(properties, location)),
@@ -118,14 +105,14 @@ def describe_requested_table(
     catalog: SessionNamedCatalog,
 ) -> TableDescription:
     """A table that a v2 command asks for."""
-    layout = [parse_transform(each) for each in partitioning]
+    layout = [parse_transform(transform) for transform in partitioning]
     location = spec.get("location")
-    given = reported_options(spec.get("provider"), spec.get("options") or {})
+    given = reported_options(spec.get("provider"), spec.get("options") or {}, installed())
     options = {OPTION_PREFIX + key: text for key, text in given.items()}
     managed = TableKind.MANAGED if location is None else TableKind.UNKNOWN
     table = Table(
         columns=tuple(columns),
-        partitioning=tuple(each for each in layout if each.name != _CLUSTERING),
+        partitioning=tuple(transform for transform in layout if transform.name != _CLUSTERING),
         clustering=parse_clustering(layout),
         properties=StringMap({**options, **spec.get("properties", {})}),
         comment=spec.get("comment"),
@@ -140,13 +127,13 @@ def describe_requested_table(
 
 def parse_transform(fields: Mapping[str, Any]) -> Transform:
     arguments: Sequence[Mapping[str, Any]] = fields["arguments"]
-    columns = (tuple(each["column"]) for each in arguments if "column" in each)
-    texts = (each["text"] for each in arguments if "column" not in each)
+    columns = (tuple(argument["column"]) for argument in arguments if "column" in argument)
+    texts = (argument["text"] for argument in arguments if "column" not in argument)
     return Transform(name=fields["transform"], columns=tuple(columns), arguments=tuple(texts))
 
 
 def parse_clustering(layout: Iterable[Transform]) -> tuple[FieldPath, ...]:
-    return tuple(path for each in layout if each.name == _CLUSTERING for path in each.columns)
+    return tuple(path for transform in layout if transform.name == _CLUSTERING for path in transform.columns)
 
 
 def identity_transform(name: str) -> Transform:
@@ -160,16 +147,16 @@ def _bucket(fields: Mapping[str, Any]) -> Transform:
 
 def facts_of_table(fields: Mapping[str, Any]) -> TableFacts:
     """What the extractor of its format wrote into a table."""
-    for each in plugins():
-        if each.table_facts is not None and each.name in fields:
-            return each.table_facts(fields[each.name])
+    for plugin in plugins():
+        if plugin.table_facts is not None and plugin.name in fields:
+            return plugin.table_facts(fields[plugin.name])
     return TableFacts()
 
 
 def format_of_table(provider: str | None, fields: Mapping[str, Any] | None = None) -> Format:
     """By what the format's extractor wrote, else by the provider's name."""
-    written = (each.format for each in plugins() if fields is not None and each.name in fields)
-    return next(written, None) or format_of(provider)
+    written = (plugin.format for plugin in plugins() if fields is not None and plugin.name in fields)
+    return next(written, None) or format_of(provider, installed())
 
 
 def describe_database(fields: Mapping[str, str]) -> Database:

@@ -8,16 +8,17 @@ from typing import Any, Final
 from headwater.events import AlterTable, DropTable, Event, Table
 from headwater.events.changes import RenameTable
 from headwater.listeners.capture.catalog.descriptions import (
-    TableDescription,
     describe_resolved_table,
     describe_v2_table,
     format_of_table,
 )
-from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_of_table, name_v1_table, name_v2_table
+from headwater.listeners.capture.catalog.named_tables import NamedTable, name_v1_table, name_v2_table
 from headwater.listeners.capture.catalog.occurrence import EFFECTS, StatementContext, session_facts, was_event_posted
+from headwater.listeners.capture.catalog.table_evidence import TableDescription
 from headwater.listeners.capture.catalog.table_modification import table_after
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, KnownTable
+from headwater.listeners.capture.formats.external_rows import dataset_of_table
 from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
 
@@ -62,8 +63,8 @@ def drop_events(
 
 def _was_dropped(named: NamedTable, known: KnownTable | None, statement: Statement) -> bool | None:
     """What this driver knew to be there was dropped; of anything else only the catalog's own event tells."""
-    fields = was_event_posted(statement, named.catalog, "DropTableEvent", named.name.database, named.name.table)
-    return True if fields is None and known is not None else fields
+    was_posted = was_event_posted(statement, named.catalog, "DropTableEvent", named.name.database, named.name.table)
+    return True if was_posted is None and known is not None else was_posted
 
 
 def _rename_v1_table(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
@@ -101,8 +102,8 @@ def _rename_event(
     generation = (old.generation if old else None) or (known.generation if known else None)
     table = before.model_copy(update={"location": location or before.location}) if before else None
     description = table or (after.table if after else None)
-    fields = after or old
-    details: dict[str, Any] = {} if fields is None else {"format": format_of_table(fields.table.provider)}
+    described = after or old
+    details: dict[str, Any] = {} if described is None else {"format": format_of_table(described.table.provider)}
     yield AlterTable(
         context=named.catalog.context,
         sql=on.statement.sql,

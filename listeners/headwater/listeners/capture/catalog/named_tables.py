@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.events import DatasetId, Table, TableName
+from headwater.events import DatasetId, TableName
 from headwater.events.catalog import DatabaseName
-from headwater.events.identity import Environment, IdentityError, Unknown, symlink_of
+from headwater.events.identity import IdentityError, Unknown, symlink_of
 from headwater.events.identity.text import joined
 from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext, SessionNamedCatalog
-from headwater.listeners.capture.formats import plugin_of
-from headwater.listeners.capture.formats.relations import system_of, v2_name
+from headwater.listeners.capture.formats.relations import v2_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _TEMPORARY: Final = "global_temp"
@@ -70,10 +69,10 @@ def database_of(node: PlanNode, plan: Plan, context: CaptureContext) -> tuple[Se
         if resolved is not None and resolved.name == "ResolvedNamespace" and resolved.args.get("namespace"):
             catalog = context.catalog(resolved.args["catalog"])
             return catalog, DatabaseName(catalog=catalog.name, database=joined(resolved.args["namespace"]))
-    fields = node.args.get("databaseName")
-    if not isinstance(fields, str):
+    database = node.args.get("databaseName")
+    if not isinstance(database, str):
         return None
-    return context.session_catalog(), DatabaseName(catalog=SESSION_CATALOG, database=fields)
+    return context.session_catalog(), DatabaseName(catalog=SESSION_CATALOG, database=database)
 
 
 def is_temporary(fields: Mapping[str, Any]) -> bool:
@@ -89,13 +88,6 @@ def dataset_at(named: NamedTable, location: str | None, context: CaptureContext)
     return context.dataset(named.catalog, named.name, location)
 
 
-def dataset_of_table(named: NamedTable, table: Table | None, context: CaptureContext) -> DatasetId | None:
-    """The dataset that a table is, by its description: where its location is, or another system that has its rows."""
-    if table is not None and named.in_session_catalog and system_of(table.provider) is not None:
-        return external_dataset(table, context.environment)
-    return dataset_at(named, table.location if table else None, context)
-
-
 def dataset_of_view(named: NamedTable, context: CaptureContext) -> DatasetId | None:
     """The dataset that a view is. It has no place: it is its catalog's name for it."""
     catalog = named.catalog.catalog
@@ -103,29 +95,5 @@ def dataset_of_view(named: NamedTable, context: CaptureContext) -> DatasetId | N
         return None
     try:
         return context.dataset(named.catalog, named.name, None) if catalog.jdbc else symlink_of(catalog, named.name)
-    except IdentityError:
-        return None
-
-
-OPTION_PREFIX: Final = "option."
-"""As Spark puts options among the properties of a v1 table."""
-
-
-def reported_options(provider: str | None, options: Mapping[str, str]) -> Mapping[str, str]:
-    """Those of a table's options that may be recorded."""
-    system = plugin_of(provider)
-    rows = None if system is None else system.external_rows
-    return options if rows is None else rows.reported_options(options)
-
-
-def external_dataset(table: Table, environment: Environment) -> DatasetId | None:
-    """The dataset that the options of such a table name; None where they name none, or several."""
-    system = plugin_of(table.provider)
-    options = {
-        k.removeprefix(OPTION_PREFIX): text for k, text in table.properties.items() if k.startswith(OPTION_PREFIX)
-    }
-    try:
-        rows = None if system is None else system.external_rows
-        return None if rows is None else rows.dataset(options, environment)
     except IdentityError:
         return None

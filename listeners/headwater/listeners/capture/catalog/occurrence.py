@@ -51,21 +51,21 @@ def was_event_posted(
     if catalog.name != SESSION_CATALOG:
         return None
     wanted = (event, database.lower(), None if name is None else name.lower())
-    for each in catalog_events(statement):
-        fields = each.get("name")
-        if (each["event"], each["database"].lower(), None if fields is None else fields.lower()) == wanted:
+    for posted in catalog_events(statement):
+        subject = posted.get("name")
+        if (posted["event"], posted["database"].lower(), None if subject is None else subject.lower()) == wanted:
             return True
     return False if _is_posted_for(catalog.class_name) and session_facts(statement).get("certain") else None
 
 
 def _is_posted_for(class_name: str) -> bool:
     """Whether a catalog does nothing to a named table without Spark's own catalog doing it."""
-    return class_name == SESSION_CATALOG_CLASS or any(class_name in each.session_catalogs for each in plugins())
+    return class_name == SESSION_CATALOG_CLASS or any(class_name in plugin.session_catalogs for plugin in plugins())
 
 
 def catalog_events(statement: Statement) -> Iterator[Mapping[str, Any]]:
     """What Spark's own catalog reported in the statement's thread, or between its start and its end."""
-    yield from (each for each in statement.facts.hook_facts if each.get("hook") == "catalog")
+    yield from (fact for fact in statement.facts.hook_facts if fact.get("hook") == "catalog")
     yield from session_facts(statement).get("catalogEvents", ())
 
 

@@ -12,13 +12,14 @@ from headwater.events.catalog import ModificationEffect
 from headwater.events.changes import AddPartition, DropPartition, OtherChange, RenamePartition, TableChange
 from headwater.events.names import Generation
 from headwater.events.tables import Column
-from headwater.listeners.capture.catalog.descriptions import TableDescription, describe_resolved_table, format_of_table
-from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_of_table, name_v1_table, name_v2_table
+from headwater.listeners.capture.catalog.descriptions import describe_resolved_table, format_of_table
+from headwater.listeners.capture.catalog.named_tables import NamedTable, name_v1_table, name_v2_table
 from headwater.listeners.capture.catalog.occurrence import StatementContext
-from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE
+from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE, TableDescription
 from headwater.listeners.capture.catalog.table_modification import alter_events, alter_events_by_name, table_after
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.external_rows import dataset_of_table
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import Statement
 
@@ -39,8 +40,8 @@ def _add_partitions(node: PlanNode, statement: Statement, context: CaptureContex
     named = name_v1_table(node.args["tableName"], context)
     effect = ModificationEffect.UNKNOWN if node.args.get("ifNotExists") else ModificationEffect.APPLIED
     changes = [
-        AddPartition(partition=partition_values(each["_1"]), location=each.get("_2"))
-        for each in node.args["partitionSpecsAndLocs"]
+        AddPartition(partition=partition_values(partition["_1"]), location=partition.get("_2"))
+        for partition in node.args["partitionSpecsAndLocs"]
     ]
     return _partition_event(named, changes, StatementContext(statement, context), effect)
 

@@ -35,9 +35,9 @@ ChangeFields = Mapping[str, Any]
 
 def parse_changes(fields: Iterable[ChangeFields], plan: Plan) -> Iterator[TableChange]:
     """From Spark's TableChanges, as the driver wrote them."""
-    for each in fields:
-        read = _CHANGE_READERS.get(each.get("change", ""))
-        yield OtherChange(what=each.get("change", "")) if read is None else read(each, plan)
+    for change in fields:
+        read = _CHANGE_READERS.get(change.get("change", ""))
+        yield OtherChange(what=change.get("change", "")) if read is None else read(change, plan)
 
 
 def set_property(key: str, value: str) -> TableChange:
@@ -90,7 +90,9 @@ def _move_column(fields: ChangeFields, plan: Plan) -> TableChange:
 
 def _clustering(fields: ChangeFields, plan: Plan) -> TableChange:
     references: Sequence[Any] = fields.get("clusteringColumns", ())
-    return SetClustering(columns=tuple(tuple(each.get("parts") or each.get("column") or ()) for each in references))
+    return SetClustering(
+        columns=tuple(tuple(reference.get("parts") or reference.get("column") or ()) for reference in references)
+    )
 
 
 _CHANGE_READERS: Final[Mapping[str, Callable[[ChangeFields, Plan], TableChange]]] = {

@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from headwater.events import Format, Table
 from headwater.events.names import Generation
-from headwater.listeners.capture.asking import answers
-from headwater.listeners.capture.catalog.descriptions import TableDescription
-from headwater.listeners.capture.catalog.named_tables import NamedTable
-from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import FormatPlugin
-from headwater.listeners.capture.statements import Statement
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """A table as something described it."""
+
+    table: Table
+    format: Format = Format.UNKNOWN
+    generation: Generation | None = None
+    created: int | None = None
+    """Milliseconds since 1970, as the catalog keeps it."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +39,3 @@ class TableEvidence:
 
 
 NO_EVIDENCE: Final = TableEvidence()
-
-
-def find_evidence(named: NamedTable, statement: Statement, context: CaptureContext) -> TableEvidence:
-    """The first that has something to say."""
-
-    def read(plugin: FormatPlugin) -> TableEvidence | None:
-        return None if plugin.evidence is None else plugin.evidence(named, statement, context)
-
-    found = next(answers(statement.plan, read), None)
-    return NO_EVIDENCE if found is None else found[0]

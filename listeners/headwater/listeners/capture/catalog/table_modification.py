@@ -9,11 +9,12 @@ from headwater.events import AlterTable, Event, Table
 from headwater.events.apply import ChangeError, apply
 from headwater.events.catalog import ModificationEffect
 from headwater.events.changes import SetLocation, TableChange
-from headwater.listeners.capture.catalog.descriptions import TableDescription, describe_catalog_table
-from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_at, dataset_of_table
+from headwater.listeners.capture.catalog.descriptions import describe_catalog_table
+from headwater.listeners.capture.catalog.named_tables import NamedTable, dataset_at
 from headwater.listeners.capture.catalog.occurrence import StatementContext, session_facts
-from headwater.listeners.capture.catalog.table_evidence import TableEvidence
+from headwater.listeners.capture.catalog.table_evidence import TableDescription, TableEvidence
 from headwater.listeners.capture.context import CaptureContext, KnownTable
+from headwater.listeners.capture.formats.external_rows import dataset_of_table
 from headwater.listeners.capture.statements import Statement
 
 _CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
@@ -62,11 +63,11 @@ def alter_events_by_name(
     one was read afterwards."""
     known = on.context.find_known(named.name)
     old = known.table if known is not None and isinstance(known.table, Table) else None
-    fields = tuple(changes)
-    if not fields:
+    requested = tuple(changes)
+    if not requested:
         return
-    after = new.table if new is not None else _apply(fields, old, on.statement)
-    placed = tuple(_with_dataset(_as_stored(change, after), named, on.context) for change in fields)
+    after = new.table if new is not None else _apply(requested, old, on.statement)
+    placed = tuple(_with_dataset(_as_stored(change, after), named, on.context) for change in requested)
     before = old if old is not None else _unless_moved(placed, after)
     details: dict[str, Any] = {} if new is None else {"format": new.format}
     yield AlterTable(

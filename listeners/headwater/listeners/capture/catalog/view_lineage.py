@@ -36,9 +36,9 @@ def lineage_of_view(
 def _sources(leaf: PlanNode, plan: Plan, context: CaptureContext) -> Iterator[ViewSource]:
     """Yield the tables of a leaf, and nothing for rows that are no table's."""
     described, _ = describe_relations(leaf, plan, context)
-    for each in (described, *described.also):
-        if each.source.dataset is not None or each.source.table is not None:
-            yield ViewSource(dataset=each.source.dataset, table=each.source.table)
+    for relation in (described, *described.also):
+        if relation.source.dataset is not None or relation.source.table is not None:
+            yield ViewSource(dataset=relation.source.dataset, table=relation.source.table)
 
 
 def _view_source(named: NamedTable, context: CaptureContext) -> ViewSource:
@@ -75,8 +75,8 @@ def _catalog_view(node: PlanNode, plan: Plan, context: CaptureContext) -> NamedT
     named = NamedTable(
         catalog, TableName(catalog=catalog.name, database=joined(alias["qualifier"][1:]), table=alias["name"])
     )
-    below = (describe_relations(each, plan, context)[0] for each in plan.subtree(node.index) if not each.inputs)
-    return None if any(each.source.table == named.name for each in below) else named
+    below = (describe_relations(leaf, plan, context)[0] for leaf in plan.subtree(node.index) if not leaf.inputs)
+    return None if any(relation.source.table == named.name for relation in below) else named
 
 
 def _edges(

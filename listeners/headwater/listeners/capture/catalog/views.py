@@ -76,9 +76,9 @@ def gaps_of_view(modification: Event, context: CaptureContext) -> Iterator[Gap]:
 
 
 def _was_created(named: NamedTable, statement: Statement) -> bool | None:
-    fields = was_event_posted(statement, named.catalog, "CreateTableEvent", named.name.database, named.name.table)
+    was_posted = was_event_posted(statement, named.catalog, "CreateTableEvent", named.name.database, named.name.table)
     after = _view_after(named, statement)
-    return is_during(statement, after.get("created")) if fields is None and after is not None else fields
+    return is_during(statement, after.get("created")) if was_posted is None and after is not None else was_posted
 
 
 def _effect_of(named: NamedTable, event: str, statement: Statement) -> bool:
@@ -89,12 +89,12 @@ def view_of(named: NamedTable, node: PlanNode, query: int, statement: Statement,
     """Its text and its lineage by the command, its columns as the catalog has them."""
     plan = statement.plan
     after = _view_after(named, statement)
-    fields = [(each["_1"], each.get("_2")) for each in node.args.get("userSpecifiedColumns", ())]
+    specified = [(column["_1"], column.get("_2")) for column in node.args.get("userSpecifiedColumns", ())]
     columns = columns_of(plan, plan.nodes[query].output)
-    if fields:
+    if specified:
         columns = tuple(
             c.model_copy(update={"name": n, "comment": text or c.comment})
-            for c, (n, text) in zip(columns, fields, strict=True)
+            for c, (n, text) in zip(columns, specified, strict=True)
         )
     if after is not None and "schemaText" in after:
         kept = columns_from_schema_json(after["schemaText"])
@@ -126,16 +126,16 @@ def _view_after_change(named: NamedTable, statement: Statement, before: View | N
     if after is None:
         return None
     properties = {k: v for k, v in after.get("properties", {}).items() if not k.startswith(_SPARK_VIEW_PREFIX)}
-    fields = View(
+    view = View(
         columns=columns_from_schema_json(after["schemaText"]),
         sql=after.get("viewText"),
         properties=StringMap(properties),
         comment=after.get("comment"),
         owner=after.get("owner") or None,
     )
-    if before is None or before.sql != fields.sql:
-        return fields
-    return fields.model_copy(update={"sources": before.sources, "lineage": before.lineage, "columns": before.columns})
+    if before is None or before.sql != view.sql:
+        return view
+    return view.model_copy(update={"sources": before.sources, "lineage": before.lineage, "columns": before.columns})
 
 
 def _replace_query(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from headwater import plugins as entry_points
 from headwater.errors import PluginError
-from headwater.events import Format
 from headwater.events.identity import Catalog, Environment, Unknown
 from headwater.events.identity import catalog_of as identify_catalog
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
+from headwater.listeners.capture.formats.protocol import TableFormat
+from headwater.listeners.capture.plan.columns.analysis import RowChangesReader
 
 __all__ = [
     "CORE",
@@ -22,13 +23,10 @@ __all__ = [
     "BrokenFormat",
     "FormatPlugin",
     "InstalledFormats",
-    "catalog_of",
-    "format_of_provider",
     "installed",
     "java_parts",
-    "owner_of",
-    "plugin_of",
     "plugins",
+    "row_changes_readers",
 ]
 
 _LOG = logging.getLogger(__name__)
@@ -57,20 +55,42 @@ class InstalledFormats:
     """In the order they are asked."""
     broken: tuple[BrokenFormat, ...] = ()
 
+    def owner_of(self, class_name: str) -> FormatPlugin | None:
+        """The format whose library has this class."""
+        return next((plugin for plugin in self.plugins if plugin.owns(class_name)), None)
+
+    def of_provider(self, provider: str | None) -> FormatPlugin | None:
+        """The format of tables that are made USING this."""
+        word = (provider or "").lower()
+        return next((plugin for plugin in self.plugins if word in plugin.providers), None)
+
+    def catalog_of(
+        self, name: str, class_name: str | None, options: Mapping[str, str], environment: Environment
+    ) -> Catalog | Unknown:
+        """What a catalog points at, whichever format's it is."""
+        readers = (
+            plugin.catalogs[class_name] for plugin in self.plugins if class_name and class_name in plugin.catalogs
+        )
+        return identify_catalog(name, class_name, options, environment, next(readers, None))
+
+    def readers(self) -> Mapping[str, TableFormat]:
+        """What implements each format, by its name."""
+        return {plugin.name: plugin.reader for plugin in self.plugins}
+
 
 @cache
 def installed() -> InstalledFormats:
     """Loaded when first asked: plug-ins name types of the modules that ask. One that is broken is left out."""
     loaded = [_check(name, found) for name, found in entry_points.load_all(GROUP).items()]
     sound = sorted(
-        (each for each in loaded if isinstance(each, FormatPlugin)), key=lambda each: (each.order, each.name)
+        (found for found in loaded if isinstance(found, FormatPlugin)), key=lambda plugin: (plugin.order, plugin.name)
     )
     claimed = dict.fromkeys(CORE[0].sources(), "headwater itself")
-    checked = [_claim_sources(each, claimed) for each in sound]
-    broken = [each for each in (*loaded, *checked) if isinstance(each, BrokenFormat)]
+    checked = [_claim_sources(plugin, claimed) for plugin in sound]
+    broken = [found for found in (*loaded, *checked) if isinstance(found, BrokenFormat)]
     for one in broken:
         _LOG.error("The format %s is left out: %s", one.name, one.why)
-    return InstalledFormats(tuple(each for each in checked if isinstance(each, FormatPlugin)), tuple(broken))
+    return InstalledFormats(tuple(plugin for plugin in checked if isinstance(plugin, FormatPlugin)), tuple(broken))
 
 
 def plugins() -> tuple[FormatPlugin, ...]:
@@ -79,31 +99,12 @@ def plugins() -> tuple[FormatPlugin, ...]:
 
 
 def java_parts() -> tuple[JavaPart, ...]:
-    return (*CORE, *(each.java for each in plugins() if each.java is not None))
+    return (*CORE, *(plugin.java for plugin in plugins() if plugin.java is not None))
 
 
-def owner_of(class_name: str) -> FormatPlugin | None:
-    """The format whose library has this class."""
-    return next((each for each in plugins() if each.owns(class_name)), None)
-
-
-def plugin_of(provider: str | None) -> FormatPlugin | None:
-    """The format of tables that are made USING this."""
-    word = (provider or "").lower()
-    return next((each for each in plugins() if word in each.providers), None)
-
-
-def format_of_provider(provider: str) -> Format | None:
-    found = plugin_of(provider)
-    return None if found is None else found.format
-
-
-def catalog_of(
-    name: str, class_name: str | None, options: Mapping[str, str], environment: Environment
-) -> Catalog | Unknown:
-    """What a catalog points at, whichever format's it is."""
-    readers = (each.catalogs[class_name] for each in plugins() if class_name and class_name in each.catalogs)
-    return identify_catalog(name, class_name, options, environment, next(readers, None))
+def row_changes_readers() -> Mapping[str, RowChangesReader]:
+    """What reads the formats' own commands that change rows one by one, by the simple names of their classes."""
+    return {name: reader for plugin in reversed(plugins()) for name, reader in plugin.row_changes.items()}
 
 
 def _check(name: str, found: Any) -> FormatPlugin | BrokenFormat:

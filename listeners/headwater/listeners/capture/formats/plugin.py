@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from headwater.events import DatasetId, Format
-from headwater.events.identity import Environment
+from headwater.events import Format
 from headwater.events.identity.catalogs import CatalogReader
 from headwater.events.names import Generation
 from headwater.events.scalars import FieldPath
+from headwater.listeners.capture.context import CaptureContext, ExternalRows
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from headwater.listeners.capture.catalog.named_tables import NamedTable
     from headwater.listeners.capture.catalog.table_evidence import TableEvidence
     from headwater.listeners.capture.commands import CommandRule
-    from headwater.listeners.capture.context import CaptureContext
     from headwater.listeners.capture.formats.protocol import TableFormat
-    from headwater.listeners.capture.plan.columns.commands import RowChangesReader
+    from headwater.listeners.capture.plan.columns.analysis import RowChangesReader
     from headwater.listeners.capture.statements import Statement
 
     EvidenceReader: TypeAlias = Callable[[NamedTable, Statement, CaptureContext], TableEvidence | None]
@@ -53,8 +52,8 @@ class JavaPart:
     def sources(self) -> dict[str, bytes]:
         """By file name."""
         folder = self.folder
-        found = () if folder is None else (each for each in folder.iterdir() if each.name.endswith(".java"))
-        return {each.name: each.read_bytes() for each in found}
+        found = () if folder is None else (file for file in folder.iterdir() if file.name.endswith(".java"))
+        return {file.name: file.read_bytes() for file in found}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,16 +63,6 @@ class TableFacts:
     location: str | None = None
     generation: Generation | None = None
     primary_key: tuple[FieldPath, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExternalRows:
-    """How tables of Spark's own catalog are understood whose rows another system has: those USING jdbc, say."""
-
-    dataset: Callable[[Mapping[str, str], Environment], DatasetId | None]
-    """The dataset that the options of such a table name."""
-    reported_options: Callable[[Mapping[str, str]], Mapping[str, str]]
-    """Those of the options that may be recorded: the others may be secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,6 @@ from typing import Protocol, runtime_checkable
 
 from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import plugins
 from headwater.listeners.capture.formats.protocol import ReadVersion
 from headwater.listeners.capture.statements import FormatFact
 
@@ -32,7 +31,7 @@ class RddFormat(Protocol):
 
 def sources_of_rdds(facts: Iterable[FormatFact], context: CaptureContext) -> Iterator[RddSource]:
     """Yield what is read of formats, by the facts of their RDDs."""
-    readers: dict[str, object] = {each.name: each.reader for each in plugins()}
+    readers = context.formats.readers()
     for fact in facts:
         reader = readers.get(str(fact.get("format")))
         if isinstance(reader, RddFormat):

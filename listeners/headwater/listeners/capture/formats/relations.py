@@ -16,8 +16,6 @@ from headwater.events.names import Generation
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json, from_field
 from headwater.listeners.capture.context import SESSION_CATALOG
-from headwater.listeners.capture.formats import plugin_of
-from headwater.listeners.capture.formats.plugin import FormatPlugin
 from headwater.listeners.capture.plan.tree import Attribute, Plan, PlanError, PlanNode
 
 _SHORT: Final = 100
@@ -85,26 +83,8 @@ def stream_of(node: PlanNode) -> Mapping[str, Any] | None:
 
 def stream_options(node: PlanNode) -> dict[str, str]:
     """What a query asked of the stream that it reads."""
-    fields = (stream_of(node) or {}).get("options") or node.args.get("extraOptions") or {}
-    return {key.lower(): text for key, text in fields.items() if isinstance(text, str)}
-
-
-def system_of(provider: str | None) -> FormatPlugin | None:
-    """The system that has the rows of a table of Spark's catalog; None where its location has them."""
-    found = plugin_of(provider)
-    return None if found is None or found.external_rows is None else found
-
-
-def external_options(node: PlanNode, system: str) -> Mapping[str, str] | None:
-    """Of the table that a v1 command makes from a query, where its rows go into that system."""
-    table = node.args.get("table")
-    if node.name != "CreateDataSourceTableAsSelectCommand" or not isinstance(table, Mapping):
-        return None
-    found = system_of(table.get("provider"))
-    if found is None or found.name != system:
-        return None
-    options: Mapping[str, str] = table.get("storage", {}).get("options", {})
-    return options
+    options = (stream_of(node) or {}).get("options") or node.args.get("extraOptions") or {}
+    return {key.lower(): text for key, text in options.items() if isinstance(text, str)}
 
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)

@@ -130,7 +130,7 @@ class SchemaDiff:
             yield ChangeDefault(path=path, default=after.default)
 
     def _type(self, old: Any, new: Any, path: FieldPath) -> Iterator[TableChange]:
-        kinds = {each.get("type") if isinstance(each, dict) else None for each in (old, new)}
+        kinds = {type_.get("type") if isinstance(type_, dict) else None for type_ in (old, new)}
         if kinds == {"struct"}:
             yield from self.of(old["fields"], new["fields"], path)
             return

@@ -90,8 +90,8 @@ class Plan:
     def parse(cls, content: Mapping[str, Any]) -> Plan:
         try:
             types = tuple(content["types"])
-            attributes = tuple(_attribute(n, each, types) for n, each in enumerate(content["attributes"]))
-            expressions = tuple(_expression(each) for each in content["expressions"])
+            attributes = tuple(_attribute(n, attribute, types) for n, attribute in enumerate(content["attributes"]))
+            expressions = tuple(_expression(expression) for expression in content["expressions"])
             nodes = _nodes(content["nodes"])
             return cls(
                 content["root"],
@@ -119,9 +119,9 @@ class Plan:
             if isinstance(given, dict):
                 if isinstance(number := given.get("catalog"), int):
                     found[number] = None
-                waiting.extend(each for each in given.values() if isinstance(each, (dict, list)))
+                waiting.extend(value for value in given.values() if isinstance(value, (dict, list)))
             elif isinstance(given, list):
-                waiting.extend(each for each in given if isinstance(each, (dict, list)))
+                waiting.extend(value for value in given if isinstance(value, (dict, list)))
         return tuple(found)
 
     def attribute(self, number: int) -> Attribute:
@@ -188,9 +188,9 @@ def _canonical(name: str, args: Mapping[str, Any]) -> tuple[str, Mapping[str, An
 
 def _output(entry: Mapping[str, Any], inputs: tuple[int, ...], nodes: Sequence[PlanNode]) -> tuple[int, ...]:
     """Written only where it is something else than the first child's; `*` is all children's."""
-    fields = entry.get("out")
-    if fields == "*":
-        return tuple(each for child in inputs for each in nodes[child].output)
-    if fields is None:
+    attributes = entry.get("out")
+    if attributes == "*":
+        return tuple(attribute for child in inputs for attribute in nodes[child].output)
+    if attributes is None:
         return nodes[inputs[0]].output if inputs else ()
-    return tuple(fields)
+    return tuple(attributes)

@@ -64,7 +64,7 @@ def _starts(record: QueryStartedRecord, context: CaptureContext) -> Iterator[Sta
     if record.plan is None or record.first is None:
         return
     plan = Plan.parse(record.plan)
-    context.enter_session(plan)
+    context.enter_session(plan.catalogs)
     lineage = lineage_of_read(plan, context)
     for leaf in lineage.leaves:
         node = plan.nodes[leaf.relation.node]

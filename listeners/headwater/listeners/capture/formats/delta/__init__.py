@@ -100,7 +100,7 @@ def _is_target(node: PlanNode, plan: Plan) -> bool:
     if node.name == "ResolvedTable":
         return True
     return any(
-        command.name in _WRITES and node.index in {each.index for each in plan.subtree(target)}
+        command.name in _WRITES and node.index in {below.index for below in plan.subtree(target)}
         for command in plan.nodes
         if (target := command.plan_of(_WRITES.get(command.name, ""))) is not None
     )

@@ -30,7 +30,7 @@ def _row_level_write(node: PlanNode, plan: Plan, context: CaptureContext) -> Sta
     if relation is None or target is None:
         return None
     source = node.plan_of("source")
-    read = [] if source is None else [each.index for each in plan.subtree(source) if _is_table(each)]
+    read = [] if source is None else [relation.index for relation in plan.subtree(source) if _is_table(relation)]
     return StatementWrites((SinkWrite(target, row_level=True),), (*read, relation.index))
 
 

@@ -44,10 +44,10 @@ def _scope_of_overwrite(commit: DeltaCommit, asked: str | None) -> OverwriteScop
 
 def _matches_all(predicate: Any) -> bool:
     """`["true"]` and no predicate at all; the list is JSON once more."""
-    fields: object = predicate
-    if isinstance(fields, str):
+    condition: object = predicate
+    if isinstance(condition, str):
         try:
-            fields = json.loads(fields)
+            condition = json.loads(condition)
         except ValueError:
-            return fields == "true"
-    return fields is None or fields is True or fields in ([], ["true"])
+            return condition == "true"
+    return condition is None or condition is True or condition in ([], ["true"])

@@ -63,12 +63,14 @@ def place_path(path: str, environment: Environment) -> DatasetId | None:
 def commits_of(facts: StatementFacts) -> list[DeltaCommit]:
     """In the order of their versions: a compaction that a write caused is noted before the write itself."""
     fields = facts.looked_up.get(HOOK, {})
-    found = {each["txnId"]: each for each in fields.get("committed", ())}
+    found = {commit["txnId"]: commit for commit in fields.get("committed", ())}
     noted = [note for note in facts.hook_facts if note.get("hook") == HOOK and note.get("action") == "committed"]
     commits = [_make_commit(note, found.get(note.get("txnId"))) for note in noted]
     if not commits:  # a micro-batch that is run again finds what it committed before
         before = fields.get("repeated", ())
-        commits = [_make_commit({"path": each["path"], "readVersion": each["version"] - 1}, each) for each in before]
+        commits = [
+            _make_commit({"path": commit["path"], "readVersion": commit["version"] - 1}, commit) for commit in before
+        ]
     return sorted(commits, key=lambda commit: (commit.path, commit.version is None, commit.version or 0))
 
 
@@ -78,10 +80,10 @@ def parse_commit(note: Mapping[str, Any]) -> DeltaCommit:
 
 def scanned_versions(facts: StatementFacts, path: str) -> list[Mapping[str, Any]]:
     """What scans of a table were prepared at, in executions that ran."""
-    fields = [
+    notes = [
         n for n in facts.hook_facts if n.get("hook") == HOOK and n.get("action") == "scanned" and n.get("path") == path
     ]
-    return [note for note in fields if note.get("nested")] or fields
+    return [note for note in notes if note.get("nested")] or notes
 
 
 def is_watched(facts: StatementFacts) -> bool:
@@ -91,10 +93,10 @@ def is_watched(facts: StatementFacts) -> bool:
 
 def candidates(facts: StatementFacts, dataset: DatasetId | None, environment: Environment) -> list[int] | None:
     """Versions that somebody committed while the statement ran; None where its table's log wasn't looked through."""
-    fields = facts.looked_up.get(HOOK, {}).get("candidates", {})
-    for path, found in fields.items():
+    by_path = facts.looked_up.get(HOOK, {}).get("candidates", {})
+    for path, found in by_path.items():
         if dataset is not None and place_path(path, environment) == dataset:
-            return sorted(each["version"] for each in found)
+            return sorted(commit["version"] for commit in found)
     return None
 
 

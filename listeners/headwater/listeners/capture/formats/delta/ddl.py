@@ -35,8 +35,8 @@ def alter_events(node: PlanNode, statement: Statement, context: CaptureContext) 
         return
     commits = [commit for commit in commits_of(statement.facts) if commit.path == ref.path]
     for commit in commits:
-        fields = alter_event(commit, ref.table, None, context, ModificationCause.STATEMENT)
-        yield fields or _unseen_change(ref, context, commit, (OtherChange(what=commit.operation or node.name),))
+        event = alter_event(commit, ref.table, None, context, ModificationCause.STATEMENT)
+        yield event or _unseen_change(ref, context, commit, (OtherChange(what=commit.operation or node.name),))
     if not commits and statement.failure is None and not is_watched(statement.facts):
         yield _unseen_change(ref, context, None, _requested_changes(node))
 
@@ -47,7 +47,7 @@ def create_events(node: PlanNode, statement: Statement, context: CaptureContext)
     location = fields.get("storage", {}).get("location")
     commits = commits_of(statement.facts)
     if commits:
-        yield _create_event(node, commits[-1], context)
+        yield _creation_event(node, commits[-1], context)
     elif not is_watched(statement.facts):
         name = table_name(fields)
         columns = columns_from_schema_json(statement.plan.types[fields["schema"]])
@@ -64,7 +64,7 @@ def create_events(node: PlanNode, statement: Statement, context: CaptureContext)
             )
 
 
-def _create_event(node: PlanNode, commit: DeltaCommit, context: CaptureContext) -> CreateTable:
+def _creation_event(node: PlanNode, commit: DeltaCommit, context: CaptureContext) -> CreateTable:
     fields: Mapping[str, Any] = node.args["table"]
     table = describe_table(commit, commit.metadata or commit.before) or Table(location=commit.path, provider="delta")
     by_name = "/" not in fields["name"]
@@ -135,7 +135,7 @@ def _requested_changes(node: PlanNode) -> tuple[TableChange, ...]:
 
 def _clustering(args: Mapping[str, Any]) -> TableChange:
     columns = (args.get("clusterBySpec") or {}).get("columnNames", ())
-    return SetClustering(columns=tuple(tuple(each["parts"]) for each in columns))
+    return SetClustering(columns=tuple(tuple(column["parts"]) for column in columns))
 
 
 def _check(args: Mapping[str, Any]) -> TableChange:

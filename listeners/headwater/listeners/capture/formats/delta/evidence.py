@@ -7,9 +7,8 @@ from typing import Any
 
 from headwater.events import Format
 from headwater.events.names import Generation
-from headwater.listeners.capture.catalog.descriptions import TableDescription
 from headwater.listeners.capture.catalog.named_tables import NamedTable
-from headwater.listeners.capture.catalog.table_evidence import TableEvidence
+from headwater.listeners.capture.catalog.table_evidence import TableDescription, TableEvidence
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.delta.commits import commits_of, is_watched
 from headwater.listeners.capture.formats.delta.metadata import table_of

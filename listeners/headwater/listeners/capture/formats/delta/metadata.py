@@ -57,11 +57,11 @@ def properties_of(configuration: Mapping[str, str]) -> dict[str, str]:
     return {key: text for key, text in kept.items() if key not in _INTERNAL_PROPERTIES}
 
 
-def parse_clustering(fields: object) -> tuple[FieldPath, ...]:
+def parse_clustering(columns: object) -> tuple[FieldPath, ...]:
     """As the operation's parameters say it: names in a list, in JSON or with commas; nothing of another kind counts."""
-    if isinstance(fields, str):
-        fields = _names(fields)
-    return tuple(tuple(name.split(".")) for name in fields) if isinstance(fields, list) else ()
+    if isinstance(columns, str):
+        columns = _names(columns)
+    return tuple(tuple(name.split(".")) for name in columns) if isinstance(columns, list) else ()
 
 
 def _names(text: str) -> list[str]:
@@ -74,7 +74,7 @@ def _names(text: str) -> list[str]:
 def _clean_type(type_: Any) -> Any:
     if not isinstance(type_, dict):
         return type_
-    cleaned = {key: _clean_type(each) for key, each in type_.items() if key != "fields"}
+    cleaned = {key: _clean_type(value) for key, value in type_.items() if key != "fields"}
     if "fields" in type_:
         cleaned["fields"] = [_field(field) for field in type_["fields"]]
     return cleaned
@@ -83,7 +83,7 @@ def _clean_type(type_: Any) -> Any:
 def _field(field: Mapping[str, Any]) -> dict[str, Any]:
     fields: Mapping[str, Any] = field.get("metadata", {})
     metadata = {
-        key: each for key, each in fields.items() if key not in _VOLATILE_PROPERTIES and not key.startswith(_MAPPING)
+        key: value for key, value in fields.items() if key not in _VOLATILE_PROPERTIES and not key.startswith(_MAPPING)
     }
     if _GENERATION in metadata:
         metadata[_GENERATED] = metadata.pop(_GENERATION)

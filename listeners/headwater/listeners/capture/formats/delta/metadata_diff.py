@@ -82,7 +82,7 @@ def _configuration(before: Mapping[str, Any], after: Mapping[str, Any]) -> Itera
     yield from (SetProperty(key=key, value=text) for key, text in new.items() if old.get(key) != text)
     yield from (RemoveProperty(key=key) for key in old if key not in new)
     checks, new_checks = constraints_of(before["configuration"]), constraints_of(after["configuration"])
-    yield from (DropConstraint(name=each.name) for each in checks if each not in new_checks)
-    yield from (AddConstraint(constraint=each) for each in new_checks if each not in checks)
+    yield from (DropConstraint(name=check.name) for check in checks if check not in new_checks)
+    yield from (AddConstraint(constraint=check) for check in new_checks if check not in checks)
     if before.get("description") != after.get("description"):
         yield SetComment(comment=after.get("description"))

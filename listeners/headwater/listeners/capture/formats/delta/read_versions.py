@@ -29,14 +29,14 @@ def versions_of(source: SourceRelation, plan: Plan, facts: StatementFacts) -> tu
     if source.hints.get("target"):
         return _versions_of_target(path, facts)
     leaves = _scanned_leaves(source, plan, facts)
-    fields = [each for each in leaves if "version" in each or each.get("changes")]
+    known = [leaf for leaf in leaves if "version" in leaf or leaf.get("changes")]
     if source.hints.get("changes"):
-        return _without_duplicates(_versions_of_changes(each, facts) for each in fields) or (
+        return _without_duplicates(_versions_of_changes(leaf, facts) for leaf in known) or (
             ReadVersion(changes=True, why=_unseen_version("change feed")),
         )
-    if fields:
-        counted = scanned_versions(facts, path) if fields[0] in facts.nested_reads else []
-        return _without_duplicates(ReadVersion(each["version"]) for each in (*fields, *counted))
+    if known:
+        counted = scanned_versions(facts, path) if known[0] in facts.nested_reads else []
+        return _without_duplicates(ReadVersion(leaf["version"]) for leaf in (*known, *counted))
     return _unscanned_versions(source, plan, facts, leaves)
 
 
@@ -47,12 +47,12 @@ def _scanned_leaves(source: SourceRelation, plan: Plan, facts: StatementFacts) -
     def same(each: Mapping[str, Any]) -> bool:
         return each.get("format") == _FORMAT and each.get("path") == path and bool(each.get("changes")) == changes
 
-    nested = [each for each in facts.nested_reads if same(each)]
+    nested = [read for read in facts.nested_reads if same(read)]
     if nested:
         return nested
-    own = [each for each in facts.reads if same(each)]
+    own = [read for read in facts.reads if same(read)]
     attributes = set(plan.nodes[source.node].output)
-    matching = [each for each in own if attributes.intersection(each.get("attributes", ()))]
+    matching = [read for read in own if attributes.intersection(read.get("attributes", ()))]
     return matching or own
 
 
@@ -65,7 +65,7 @@ def _unscanned_versions(
     notes = scanned_versions(facts, path)
     if notes:
         return _without_duplicates(ReadVersion(note["version"]) for note in notes)
-    asked = [each["asked"] for each in leaves if "asked" in each]
+    asked = [leaf["asked"] for leaf in leaves if "asked" in leaf]
     if asked:
         return _without_duplicates(map(ReadVersion, asked))
     if _may_be_counted(source.node, plan):
@@ -95,11 +95,11 @@ def _versions_of_target(path: str, facts: StatementFacts) -> tuple[ReadVersion, 
 def _versions_of_command(name: str, path: str, facts: StatementFacts) -> tuple[ReadVersion, ...]:
     """RESTORE and CLONE say in the log what they were made from."""
     if name == "CloneTableCommand":
-        fields = [commit.parameters.get("sourceVersion") for commit in commits_of(facts)]
+        versions = [commit.parameters.get("sourceVersion") for commit in commits_of(facts)]
     else:
-        fields = [commit.parameters.get("version") for commit in commits_of(facts) if commit.path == path]
-        fields.append(facts.looked_up.get(_FORMAT, {}).get("restored"))
-    found = [int(each) for each in fields if each is not None]
+        versions = [commit.parameters.get("version") for commit in commits_of(facts) if commit.path == path]
+        versions.append(facts.looked_up.get(_FORMAT, {}).get("restored"))
+    found = [int(number) for number in versions if number is not None]
     return (ReadVersion(found[0]),) if found else (ReadVersion(why="which version it was made from can't be seen"),)
 
 

@@ -28,8 +28,8 @@ _RESTORING_OPERATIONS: Final = frozenset({"RESTORE"})
 
 def schema_changes(target: WriteTarget, statement: Statement, context: CaptureContext) -> tuple[AlterTable, ...]:
     commits = [c for c in commits_to(target, statement.facts) if not _makes_table(c)]
-    fields = (_alter_event_of_write(commit, target, context) for commit in commits)
-    return tuple(each for each in fields if each is not None)
+    events = (_alter_event_of_write(commit, target, context) for commit in commits)
+    return tuple(event for event in events if event is not None)
 
 
 def _makes_table(commit: DeltaCommit) -> bool:
@@ -70,12 +70,12 @@ def alter_event(
 
 
 def changes_of(commit: DeltaCommit) -> tuple[TableChange, ...]:
-    fields: tuple[TableChange, ...] = ()
+    changes: tuple[TableChange, ...] = ()
     if commit.before is not None and commit.metadata is not None:
-        fields = metadata_changes(commit.before, commit.metadata)
+        changes = metadata_changes(commit.before, commit.metadata)
     if commit.operation == "CLUSTER BY":
-        fields = (*fields, SetClustering(columns=parse_clustering(commit.parameters.get("newClusteringColumns"))))
-    return fields
+        changes = (*changes, SetClustering(columns=parse_clustering(commit.parameters.get("newClusteringColumns"))))
+    return changes
 
 
 def _clustered(table: Table, commit: DeltaCommit, parameter: str) -> Table:

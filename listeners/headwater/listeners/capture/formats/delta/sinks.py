@@ -146,5 +146,9 @@ def _hints(path: str | None, context: CaptureContext) -> dict[str, Any]:
 def _catalog(node: PlanNode, table: TableName | None, context: CaptureContext) -> SessionNamedCatalog | None:
     if table is None:
         return None
-    fields = node.args.get("catalog")
-    return context.catalog(fields) if isinstance(fields, Mapping) and "catalog" in fields else context.session_catalog()
+    reference = node.args.get("catalog")
+    return (
+        context.catalog(reference)
+        if isinstance(reference, Mapping) and "catalog" in reference
+        else context.session_catalog()
+    )

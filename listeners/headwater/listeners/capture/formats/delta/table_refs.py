@@ -84,9 +84,9 @@ def parse_partitioning(transforms: Any) -> tuple[Transform, ...]:
     """Delta partitions by columns as they are; what it clusters by stands among them under a name of its own."""
     return tuple(
         Transform(columns=(tuple(argument["column"]),))
-        for each in transforms
-        if each["transform"] != _CLUSTERING
-        for argument in each["arguments"]
+        for transform in transforms
+        if transform["transform"] != _CLUSTERING
+        for argument in transform["arguments"]
         if "column" in argument
     )
 

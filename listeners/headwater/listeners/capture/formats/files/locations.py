@@ -10,8 +10,7 @@ from headwater.events.identity import IdentityError, dataset_of_path
 from headwater.events.names import DatasetId
 from headwater.events.tables import Column
 from headwater.events.types import columns_from_schema_json
-from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats import format_of_provider
+from headwater.listeners.capture.context import CaptureContext, KnownFormats
 from headwater.listeners.capture.plan.tree import Plan
 
 FORMATS: Final[Mapping[str, Format]] = {
@@ -27,12 +26,17 @@ FORMATS: Final[Mapping[str, Format]] = {
 }
 
 
-def format_of(word: str | None) -> Format:
+def format_of(word: str | None, formats: KnownFormats) -> Format:
     """By a provider's name, or the class of a file format: `org.apache…parquet.ParquetFileFormat`."""
     if not word:
         return Format.UNKNOWN
     short = word.rpartition(".")[2].lower().removesuffix("fileformat").removesuffix("datasource").removesuffix("v2")
-    return format_of_provider(word) or FORMATS.get(short) or format_of_provider(short) or Format.OTHER
+    if (owner := formats.of_provider(word)) is not None:
+        return owner.format
+    if short in FORMATS:
+        return FORMATS[short]
+    owner = formats.of_provider(short)
+    return Format.OTHER if owner is None else owner.format
 
 
 def location_of_table(table: Mapping[str, Any] | None) -> str | None:

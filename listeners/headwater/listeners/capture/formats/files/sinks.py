@@ -29,8 +29,8 @@ def stream_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteT
     sink = SinkSchema(
         dataset=dataset_of(context, name, fields["path"]),
         table=name,
-        format=format_of(fields["fileFormat"]),
-        partitioning=tuple(Transform(columns=((each,),)) for each in fields.get("partitions", ())),
+        format=format_of(fields["fileFormat"], context.formats),
+        partitioning=tuple(Transform(columns=((name,),)) for name in fields.get("partitions", ())),
     )
     return WriteTarget(
         sink,
@@ -51,9 +51,9 @@ def files_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTa
     sink = SinkSchema(
         dataset=dataset_of(context, name, location),
         table=name,
-        format=format_of(word),
+        format=format_of(word, context.formats),
         columns=columns,
-        partitioning=tuple(Transform(columns=((each,),)) for each in partitions),
+        partitioning=tuple(Transform(columns=((name,),)) for name in partitions),
         options=StringMap({} if table else node.args.get("options", {})),
     )
     overwrite = node.args.get("mode") == "Overwrite"
@@ -83,9 +83,9 @@ def created_table_target(
     sink = SinkSchema(
         dataset=dataset_of(context, name, location_of_table(table)),
         table=name,
-        format=format_of(table.get("provider")),
+        format=format_of(table.get("provider"), context.formats),
         columns=columns_of_table(plan, table),
-        partitioning=tuple(Transform(columns=((each,),)) for each in table.get("partitions", [])),
+        partitioning=tuple(Transform(columns=((name,),)) for name in table.get("partitions", [])),
     )
     hints = {"scene": context, "mode": mode}
     return WriteTarget(sink, context.session_catalog(), CommitKind.CREATE, OverwriteScope.ALL, hints=hints)
@@ -99,7 +99,7 @@ def hive_target(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTar
         table=name,
         format=Format.HIVE,
         columns=columns_of_table(plan, table),
-        partitioning=tuple(Transform(columns=((each,),)) for each in table.get("partitions", [])),
+        partitioning=tuple(Transform(columns=((name,),)) for name in table.get("partitions", [])),
     )
     overwrite = bool(node.args.get("overwrite"))
     kind = CommitKind.OVERWRITE if overwrite else CommitKind.APPEND

@@ -37,9 +37,9 @@ def describe_relation(
     source = SourceSchema(
         dataset=dataset_of(context, name, location),
         table=name,
-        format=format_of(word),
+        format=format_of(word, context.formats),
         columns=columns_of(plan, node.output),
-        partitioning=tuple(Transform(columns=((each,),)) for each in partitions),
+        partitioning=tuple(Transform(columns=((name,),)) for name in partitions),
         options=StringMap(relation.get("options", {}) if relation and table is None else {}),
     )
     described = SourceRelation(node.index, source)
@@ -54,16 +54,16 @@ def describe_rdd(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceR
     hidden = frozenset(column.name for column in columns)
     described = SourceRelation(node.index, SourceSchema(dataset=None), hidden=hidden)
     found = with_paths(described, FilePaths.parse(node.args), context.environment)
-    known = [each for each in found if each.source.dataset is not None]
+    known = [source for source in found if source.source.dataset is not None]
     known += [
         SourceRelation(
             node.index,
-            each.source,
-            versioned=each.version != ReadVersion(),
-            hints={"version": each.version},
+            rdd.source,
+            versioned=rdd.version != ReadVersion(),
+            hints={"version": rdd.version},
             hidden=hidden,
         )
-        for each in sources_of_rdds(node.args.get("ofFormats", ()), context)
+        for rdd in sources_of_rdds(node.args.get("ofFormats", ()), context)
     ]
     if not known:
         return None
@@ -75,7 +75,7 @@ def describe_rdd(node: PlanNode, plan: Plan, context: CaptureContext) -> SourceR
 def with_paths(described: SourceRelation, paths: FilePaths, environment: Environment) -> tuple[SourceRelation, ...]:
     """The same relation, once for each dataset that these directories are."""
     options = described.source.options
-    datasets = tuple(dict.fromkeys(_dataset_at(each, options, environment) for each in paths.directories))
+    datasets = tuple(dict.fromkeys(_dataset_at(path, options, environment) for path in paths.directories))
     update: dict[str, Any] = {"opaque": None}
     if paths.summary is not None and "path" not in options:
         update["options"] = StringMap({**options, "paths": paths.summary})
@@ -100,7 +100,7 @@ def describe_stream(node: PlanNode, plan: Plan, context: CaptureContext) -> Sour
     """Files that are read as they come. What a pattern means shows in each micro-batch."""
     fields = node.args.get("dataSource") or {}
     word, table = str(fields.get("className", "")), fields.get("catalogTable")
-    if format_of(word) not in _STREAM_FORMATS:
+    if format_of(word, context.formats) not in _STREAM_FORMATS:
         return None
     options = stream_options(node)
     location, name = location_of_table(table), table_name(table)
@@ -113,9 +113,9 @@ def describe_stream(node: PlanNode, plan: Plan, context: CaptureContext) -> Sour
     source = SourceSchema(
         dataset=None if pattern else dataset,
         table=name,
-        format=format_of(word),
+        format=format_of(word, context.formats),
         columns=columns_of(plan, node.output),
-        partitioning=tuple(Transform(columns=((each,),)) for each in fields.get("partitionColumns") or ()),
+        partitioning=tuple(Transform(columns=((name,),)) for name in fields.get("partitionColumns") or ()),
         options=StringMap({} if table else {**options, "path": pattern} if pattern else options),
         opaque=f"files: {pattern}" if pattern else None,
     )
@@ -127,8 +127,10 @@ def paths_of_batch(source: SourceRelation, statement: Statement) -> tuple[Source
     if statement.stream is None or source.hints.get("pattern") is None:
         return ()
     given = (statement.stream.offsets or {}).get(source.node, ())
-    found = (with_paths(source, each.paths, source.hints["environment"]) for each in given if each.paths is not None)
-    return tuple({each.source: each for relations in found for each in relations}.values())
+    found = (
+        with_paths(source, offsets.paths, source.hints["environment"]) for offsets in given if offsets.paths is not None
+    )
+    return tuple({relation.source: relation for relations in found for relation in relations}.values())
 
 
 def _field_names(plan: Plan, relation: Mapping[str, Any] | None) -> list[str]:

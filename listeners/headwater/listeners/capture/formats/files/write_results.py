@@ -36,7 +36,7 @@ def _result_of_create(target: WriteTarget, statement: Statement) -> tuple[Commit
         return target.kind, OverwriteScope.PART
     mode = target.hints.get("mode")
     made = was_created(statement)
-    wrote = any(each.command is not None for each in statement.facts.nested_facts)
+    wrote = any(nested.command is not None for nested in statement.facts.nested_facts)
     if mode == "Ignore" and (made is False or (made is None and not wrote)):
         return None, OverwriteScope.NOTHING
     if mode != "Append" or made:
@@ -48,7 +48,7 @@ def was_created(statement: Statement) -> bool | None:
     """Whether a table was made in Spark's own catalog; None where nothing tells."""
     fields = statement.facts.looked_up.get("session", {})
     events = (*statement.facts.hook_facts, *fields.get("catalogEvents", ()))
-    if any(each.get("event") == "CreateTableEvent" for each in events):
+    if any(event.get("event") == "CreateTableEvent" for event in events):
         return True
     return False if fields.get("certain") else None
 
@@ -58,7 +58,7 @@ def _locate_sink(target: WriteTarget, statement: Statement) -> SinkSchema:
     context: CaptureContext | None = target.hints.get("scene")
     if context is None:
         return target.sink
-    paths = [each.output_path for each in statement.facts.nested_facts if each.output_path is not None]
+    paths = [nested.output_path for nested in statement.facts.nested_facts if nested.output_path is not None]
     if len(paths) == 1:
         return target.sink.model_copy(update={"dataset": dataset_of_path(paths[0], context.environment)})
     return with_location(target.sink, statement, context)
@@ -68,7 +68,7 @@ def _count_rows(target: WriteTarget, statement: Statement) -> tuple[int | None, 
     """Rows and bytes of the command itself, or of the write nested in it."""
     for fields in (
         statement.facts.metrics,
-        *(each.metrics for each in reversed(statement.facts.nested_facts)),
+        *(nested.metrics for nested in reversed(statement.facts.nested_facts)),
     ):
         if "numOutputRows" in fields:
             return fields["numOutputRows"], fields.get("numOutputBytes")

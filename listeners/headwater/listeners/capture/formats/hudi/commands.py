@@ -42,11 +42,11 @@ def _insert_write(node: PlanNode, plan: Plan, context: CaptureContext) -> Statem
 def _columns(node: PlanNode, plan: Plan, relation: PlanNode, query: int) -> tuple[FieldPath | None, ...]:
     """By their names, where the query has those of the table; else by position, without partitions that are given."""
     given = {key.lower() for key, text in (node.args.get("partitionSpec") or {}).items() if text is not None}
-    names = [plan.attribute(each).name for each in relation.output]
+    names = [plan.attribute(attribute).name for attribute in relation.output]
     names = [name for name in names if name not in HUDI_COLUMNS and name.lower() not in given]
     own = columns_by_own_name(plan, query)
-    fields = {path[0].lower() for path in own if path is not None}
-    if {name.lower() for name in names} <= fields or len(names) != len(own):
+    columns = {path[0].lower() for path in own if path is not None}
+    if {name.lower() for name in names} <= columns or len(names) != len(own):
         return own
     return tuple((name,) for name in names)
 
@@ -62,12 +62,12 @@ def _row_level_write(
             return None
         sides = [plan.nodes[top].plan_of(side) for side in ("targetTable", "table", "sourceTable")]
         target_side, *others = [side for side in sides if side is not None] or [top]
-        leaves = [each for each in plan.subtree(target_side) if not each.inputs]
+        leaves = [leaf for leaf in plan.subtree(target_side) if not leaf.inputs]
         target = sink_of(leaves[0], plan, context) if leaves else None
         if target is None:
             return None
         target = replace(target, kind=kind, replaced=OverwriteScope.PART)
-        read = [each.index for side in others for each in plan.subtree(side) if _is_table(each)]
+        read = [relation.index for side in others for relation in plan.subtree(side) if _is_table(relation)]
         return StatementWrites((SinkWrite(target, row_level=True),), (*read, leaves[0].index))
 
     return read

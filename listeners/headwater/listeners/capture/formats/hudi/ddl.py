@@ -89,8 +89,8 @@ def alter_table(node: PlanNode, statement: Statement, context: CaptureContext) -
 
 def schema_changes(target: WriteTarget, statement: Statement, context: CaptureContext) -> tuple[AlterTable, ...]:
     """How a write changed the schema: that of its commit beside that of the commit before it."""
-    fields = [each for each in timeline_facts(statement.facts).get("evolved", ()) if _is_of(each, target)]
-    return tuple(_schema_changes_of(each, target, statement, context) for each in fields)
+    changed = [change for change in timeline_facts(statement.facts).get("evolved", ()) if _is_of(change, target)]
+    return tuple(_schema_changes_of(change, target, statement, context) for change in changed)
 
 
 def _is_of(fields: Mapping[str, Any], target: WriteTarget) -> bool:

@@ -109,13 +109,13 @@ IGNORED: Final[Mapping[str, str]] = {
 
 def _write_result(procedure: HudiProcedure, target: WriteTarget, statement: Statement) -> WriteResult:
     """What a procedure committed."""
-    fields = timeline_facts(statement.facts).get("target")
-    target = replace(target, sink=_sink_at(target.sink, fields, target))
+    path = timeline_facts(statement.facts).get("target")
+    target = replace(target, sink=_sink_at(target.sink, path, target))
     if recorded_commits(statement.facts) or not (procedure.undoes or procedure.operations):
         return written(replace(target, hints={"environment": target.hints["environment"]}), statement)
     if statement.failure is not None:
         return WriteResult()  # what others did meanwhile would be taken for it
-    line = timeline(statement.facts, fields)
+    line = timeline(statement.facts, path)
     if line is None:
         return WriteResult((target.output(replaced=OverwriteScope.UNKNOWN),), _UNREADABLE, target.sink)
     if procedure.undoes:
@@ -132,7 +132,11 @@ def _sink_at(sink: SinkSchema, path: str | None, target: WriteTarget) -> SinkSch
 def _result_of_undo(action: str, target: WriteTarget, line: Sequence[HudiInstant], statement: Statement) -> WriteResult:
     """What was the newest before what was taken back is the newest again. Where it took nothing back, there is none."""
     since = statement.started or 0
-    ran = [n for n, each in enumerate(line) if each.action == action and since <= each.completed <= statement.ended]
+    ran = [
+        n
+        for n, instant in enumerate(line)
+        if instant.action == action and since <= instant.completed <= statement.ended
+    ]
     wanted = target.hints["arguments"].get("instant_time")
     if action == "rollback" and wanted:
         ran = [n for n in ran if int(wanted) in line[n].undone]
@@ -140,7 +144,7 @@ def _result_of_undo(action: str, target: WriteTarget, line: Sequence[HudiInstant
         return WriteResult()
     if len(ran) > 1:
         return WriteResult((target.output(replaced=OverwriteScope.UNKNOWN),), _UNSEEN, target.sink)
-    left = [each.number for each in line[: ran[0]] if each.action in COMMITS]
+    left = [instant.number for instant in line[: ran[0]] if instant.action in COMMITS]
     snapshot = int(wanted) if action == "restore" and wanted else (left[-1] if left else None)
     if snapshot is None:
         return WriteResult((target.output(replaced=OverwriteScope.ALL, made_from=()),))
@@ -151,16 +155,16 @@ def _result_of_service(
     operations: frozenset[str], target: WriteTarget, line: Sequence[HudiInstant], statement: Statement
 ) -> WriteResult:
     """The answer names what it ran; without one, those that ran meanwhile may be somebody else's."""
-    ran = [each for each in commits_during(line, statement) if each.operation in operations]
+    ran = [commit for commit in commits_during(line, statement) if commit.operation in operations]
     rows = statement.facts.rows
     answered = {int(row["timestamp"]) for row in rows if str(row.get("timestamp", "")).isdecimal()}
     if answered:
-        ran = [each for each in ran if each.number in answered]
+        ran = [commit for commit in ran if commit.number in answered]
     elif len(ran) > 1:
-        numbers = tuple(sorted(each.number for each in ran))
+        numbers = tuple(sorted(commit.number for commit in ran))
         unknown = target.output(replaced=OverwriteScope.NOTHING, made_from=(), candidates=numbers)
         return WriteResult((unknown,), _UNSEEN, target.sink)
-    return WriteResult(tuple(compaction_output(each, target.sink, line) for each in ran), sink=target.sink)
+    return WriteResult(tuple(compaction_output(commit, target.sink, line) for commit in ran), sink=target.sink)
 
 
 def _name_of(node: PlanNode) -> str:
@@ -245,12 +249,12 @@ def _compaction_write(node: PlanNode, plan: Plan, context: CaptureContext) -> St
     if str(node.args.get("operation", "")).upper() != "RUN":
         return StatementWrites(())
     table = node.args.get("table")
-    fields = (
+    name = (
         None
         if not isinstance(table, Mapping)
         else TableName(catalog=SESSION_CATALOG, database=table.get("database") or "", table=table["name"])
     )
-    sink = SinkSchema(dataset=place_path(node.args.get("path"), context.environment), table=fields, format=Format.HUDI)
+    sink = SinkSchema(dataset=place_path(node.args.get("path"), context.environment), table=name, format=Format.HUDI)
     return _writes(PROCEDURES["RunCompaction"], sink, {}, context)
 
 

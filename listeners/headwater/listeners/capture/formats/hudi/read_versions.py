@@ -32,11 +32,11 @@ _COMPACTED: Final = "a read-optimized query leaves out what wasn't compacted yet
 def versions_of(source: SourceRelation, plan: Plan, facts: StatementFacts) -> tuple[ReadVersion, ...]:
     if source.hints.get("empty"):
         return ()
-    fields = _read_leaves(source, plan, facts)
-    if not fields and not _has_executed(facts):
+    leaves = _read_leaves(source, plan, facts)
+    if not leaves and not _has_executed(facts):
         return (ReadVersion(why="Hudi doesn't show which state of this table was read"),)
-    found = (_version_of(each, source, facts) for each in fields)
-    return tuple(dict.fromkeys(each for each in found if each is not None))
+    found = (_version_of(leaf, source, facts) for leaf in leaves)
+    return tuple(dict.fromkeys(version for version in found if version is not None))
 
 
 def _has_executed(facts: StatementFacts) -> bool:
@@ -45,15 +45,15 @@ def _has_executed(facts: StatementFacts) -> bool:
 
 def _read_leaves(source: SourceRelation, plan: Plan, facts: StatementFacts) -> list[Mapping[str, Any]]:
     """Of what was executed, if that can be seen; what was optimized away wasn't read."""
-    own = [each for each in (*facts.reads, *facts.nested_reads) if _is_same(each, source)]
+    own = [read for read in (*facts.reads, *facts.nested_reads) if _is_same(read, source)]
     attributes = set(plan.nodes[source.node].output)
-    own = [each for each in own if attributes.intersection(each.get("attributes", ()))] or own
-    executed = [each for each in own if each.get("in") != "optimized"]
+    own = [read for read in own if attributes.intersection(read.get("attributes", ()))] or own
+    executed = [read for read in own if read.get("in") != "optimized"]
     if executed or own:
         return executed or own
-    related = [each for each in timeline_facts(facts).get("relations", ()) if _is_same(each, source)]
+    related = [relation for relation in timeline_facts(facts).get("relations", ()) if _is_same(relation, source)]
     wanted = source.hints.get("asked")
-    return [each for each in related if each.get("asked") == wanted] or related
+    return [relation for relation in related if relation.get("asked") == wanted] or related
 
 
 def _is_same(fields: Mapping[str, Any], source: SourceRelation) -> bool:
@@ -78,9 +78,11 @@ def _version_before_own_commits(
 ) -> list[HudiInstant]:
     """A statement reads before it commits, and before whatever this driver commits after it."""
     environment, dataset = source.hints["environment"], source.source.dataset
-    own = {each.number for each in recorded_commits(facts) if place_path(each.path, environment) == dataset}
+    own = {commit.number for commit in recorded_commits(facts) if place_path(commit.path, environment) == dataset}
     ended = timeline_facts(facts).get("ended", 0)
-    later = [n for n, each in enumerate(seen) if each.number in own or (each.own and each.completed > ended)]
+    later = [
+        n for n, instant in enumerate(seen) if instant.number in own or (instant.own and instant.completed > ended)
+    ]
     return list(seen[: later[0]]) if later else list(seen)
 
 
@@ -90,18 +92,18 @@ def _version_of_state(
     if not seen:
         return None
     created = int(fields.get("created") or 0)
-    made = [n for n, each in enumerate(seen) if each.number <= created]
-    scanned = {int(each) for each in fields.get("files", ())}
-    lowest = max([0, *(n for n, each in enumerate(seen) if each.number == created or each.number in scanned)])
+    made = [n for n, instant in enumerate(seen) if instant.number <= created]
+    scanned = {int(number) for number in fields.get("files", ())}
+    lowest = max([0, *(n for n, instant in enumerate(seen) if instant.number == created or instant.number in scanned)])
     began = timeline_facts(facts).get("began", -1)
-    if made and all(each.number <= created and each.completed <= began for each in seen[lowest:]):
+    if made and all(instant.number <= created and instant.completed <= began for instant in seen[lowest:]):
         return ReadVersion(seen[-1].number)
     return _candidates(seen[lowest:])
 
 
 def _version_as_of(asked: int, seen: Sequence[HudiInstant]) -> ReadVersion:
     """Time travel goes by the time at which instants were asked for."""
-    found = [each.number for each in seen if each.number <= asked]
+    found = [instant.number for instant in seen if instant.number <= asked]
     return (
         ReadVersion(max(found))
         if found
@@ -113,10 +115,10 @@ def _version_of_changes(fields: Mapping[str, Any], seen: Sequence[HudiInstant]) 
     """Which instants they are of was found when the relation was made."""
     if "of" not in fields:
         return ReadVersion(changes=True, why="Hudi doesn't show of which instants the changes were read")
-    wanted = {each.number for each in parse_instants(fields["of"])}
+    wanted = {instant.number for instant in parse_instants(fields["of"])}
     if not wanted:
         return None
-    places = [n for n, each in enumerate(seen) if each.number in wanted]
+    places = [n for n, instant in enumerate(seen) if instant.number in wanted]
     if len(places) < len(wanted):
         return ReadVersion(max(wanted), changes=True)
     since = RangeStart(snapshot=seen[places[0] - 1].number) if places[0] else None
@@ -126,4 +128,4 @@ def _version_of_changes(fields: Mapping[str, Any], seen: Sequence[HudiInstant]) 
 def _candidates(found: Sequence[HudiInstant]) -> ReadVersion:
     if len(found) == 1:
         return ReadVersion(found[0].number)
-    return ReadVersion(candidates=tuple(sorted(each.number for each in found[-_MAX_CANDIDATES:])), why=_REFRESHED)
+    return ReadVersion(candidates=tuple(sorted(instant.number for instant in found[-_MAX_CANDIDATES:])), why=_REFRESHED)

@@ -82,11 +82,11 @@ def offset_of(text: str) -> int | None:
 def _newest_commit(offset: int, line: Sequence[HudiInstant]) -> int | None:
     """The newest commit that an offset includes. What was completed then may be another instant: a clean changes no
     row."""
-    commits = [each for each in line if each.action in COMMITS]
-    if any(each.at == offset for each in line):
-        found = [each for each in commits if each.at <= offset]
-    elif any(each.number == offset for each in line):
-        found = [each for each in commits if each.number <= offset]
+    commits = [instant for instant in line if instant.action in COMMITS]
+    if any(instant.at == offset for instant in line):
+        found = [instant for instant in commits if instant.at <= offset]
+    elif any(instant.number == offset for instant in line):
+        found = [instant for instant in commits if instant.number <= offset]
     else:
         return None
     return found[-1].number if found else None

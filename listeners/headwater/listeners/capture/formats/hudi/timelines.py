@@ -68,8 +68,8 @@ def parse_commit(note: Mapping[str, Any]) -> HudiCommit:
 
 def timeline(facts: StatementFacts, path: str | None) -> list[HudiInstant] | None:
     """None where it wasn't looked at, or couldn't be."""
-    fields = timeline_facts(facts).get("timelines", {}).get(path)
-    return None if fields is None else [_parse_instant(each) for each in fields]
+    instants = timeline_facts(facts).get("timelines", {}).get(path)
+    return None if instants is None else [_parse_instant(instant) for instant in instants]
 
 
 def parse_instants(fields: Sequence[Sequence[Any]]) -> list[HudiInstant]:
@@ -99,7 +99,7 @@ def produced_by(commit: HudiCommit, facts: StatementFacts) -> dict[str, Any]:
 
 
 def _commits(line: Sequence[HudiInstant]) -> list[int]:
-    return [each.number for each in line if each.action in COMMITS]
+    return [instant.number for instant in line if instant.action in COMMITS]
 
 
 def _parse_instant(fields: Mapping[str, Any]) -> HudiInstant:
@@ -108,6 +108,6 @@ def _parse_instant(fields: Mapping[str, Any]) -> HudiInstant:
         completed=fields["completed"],
         action=fields["action"],
         operation=fields.get("operation"),
-        undone=tuple(int(each) for each in fields.get("undone", ())),
+        undone=tuple(int(number) for number in fields.get("undone", ())),
         at=int(fields["at"]),
     )

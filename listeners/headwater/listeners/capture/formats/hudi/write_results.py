@@ -64,10 +64,14 @@ def _result_of_commits(commits: Sequence[HudiCommit], target: WriteTarget, state
     if sink.dataset is None:
         sink = sink.model_copy(update={"dataset": place_path(commits[-1].path, target.hints["environment"])})
     line = timeline(statement.facts, commits[-1].path) or []
-    places = {each.number: n for n, each in enumerate(line)}
+    places = {instant.number: n for n, instant in enumerate(line)}
     commits = sorted(commits, key=lambda commit: places.get(commit.number, len(line)))
     outputs = [_output(commit, sink, target, line) for commit in commits]
-    lost = [each.snapshot for each in outputs if each.snapshot is not None and _lacks_parent(each, each.snapshot, line)]
+    lost = [
+        output.snapshot
+        for output in outputs
+        if output.snapshot is not None and _lacks_parent(output, output.snapshot, line)
+    ]
     gap = None
     if commits[-1].services:
         made, gap = _service_outputs(commits[-1], target, sink, line, statement)
@@ -83,7 +87,7 @@ def _lacks_parent(output: Output, snapshot: int, line: Sequence[HudiInstant]) ->
 
 
 def _output(commit: HudiCommit, sink: SinkSchema, target: WriteTarget, line: Sequence[HudiInstant]) -> Output:
-    operation = next((each.operation for each in line if each.number == commit.number), None)
+    operation = next((instant.operation for instant in line if instant.number == commit.number), None)
     kind = kind_of(operation, target)
     return Output(
         **ref_fields(sink),
@@ -100,12 +104,16 @@ def _service_outputs(
     commit: HudiCommit, target: WriteTarget, sink: SinkSchema, line: Sequence[HudiInstant], statement: Statement
 ) -> tuple[list[Output], str | None]:
     """Compactions and clusterings that ran within the write, behind its own commit: one of each at most."""
-    own = next((n for n, each in enumerate(line) if each.number == commit.number), len(line))
-    ran = [each for each in line[own + 1 :] if each.operation in _SERVICES and each.completed <= statement.ended]
-    if len({each.operation for each in ran}) < len(ran):
+    own = next((n for n, instant in enumerate(line) if instant.number == commit.number), len(line))
+    ran = [
+        instant
+        for instant in line[own + 1 :]
+        if instant.operation in _SERVICES and instant.completed <= statement.ended
+    ]
+    if len({instant.operation for instant in ran}) < len(ran):
         kind, replaced = CommitKind.COMPACT, OverwriteScope.NOTHING
         return [target.output(sink, commit_kind=kind, replaced=replaced, candidates=_numbers(ran))], _SEVERAL
-    return [compaction_output(each, sink, line) for each in ran], None
+    return [compaction_output(instant, sink, line) for instant in ran], None
 
 
 def compaction_output(instant: HudiInstant, sink: SinkSchema, line: Sequence[HudiInstant]) -> Output:
@@ -121,11 +129,11 @@ def compaction_output(instant: HudiInstant, sink: SinkSchema, line: Sequence[Hud
 
 def result_without_hook(target: WriteTarget, statement: Statement) -> WriteResult:
     """What was committed meanwhile, whoever did it; this statement may have committed nothing."""
-    fields = timeline_facts(statement.facts).get("target")
-    line = timeline(statement.facts, fields)
+    path = timeline_facts(statement.facts).get("target")
+    line = timeline(statement.facts, path)
     sink = target.sink
     if sink.dataset is None:
-        sink = sink.model_copy(update={"dataset": place_path(fields, target.hints["environment"])})
+        sink = sink.model_copy(update={"dataset": place_path(path, target.hints["environment"])})
     if line is None:
         return WriteResult((target.output(sink),), NOT_HOOKED, sink)
     meanwhile = list(commits_during(line, statement))
@@ -137,8 +145,8 @@ def result_without_hook(target: WriteTarget, statement: Statement) -> WriteResul
 def commits_during(line: Iterable[HudiInstant], statement: Statement) -> Iterator[HudiInstant]:
     """Commits that were completed while the statement ran."""
     since = statement.started or 0
-    return (each for each in line if each.action in COMMITS and since <= each.completed <= statement.ended)
+    return (instant for instant in line if instant.action in COMMITS and since <= instant.completed <= statement.ended)
 
 
 def _numbers(candidates: Iterable[HudiInstant]) -> tuple[int, ...]:
-    return tuple(sorted(each.number for each in candidates))
+    return tuple(sorted(instant.number for instant in candidates))

@@ -7,10 +7,9 @@ from typing import Any
 
 from headwater.events import Format
 from headwater.events.identity.text import joined
-from headwater.listeners.capture.catalog.descriptions import TableDescription
 from headwater.listeners.capture.catalog.named_tables import NamedTable
 from headwater.listeners.capture.catalog.occurrence import is_during
-from headwater.listeners.capture.catalog.table_evidence import TableEvidence
+from headwater.listeners.capture.catalog.table_evidence import TableDescription, TableEvidence
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.iceberg.table_changes import FORMAT
 from headwater.listeners.capture.formats.iceberg.table_refs import parse_table_uuid

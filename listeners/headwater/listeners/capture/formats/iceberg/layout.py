@@ -40,8 +40,8 @@ def _layout_command(changes: Changes) -> CommandRule:
         found = find_modified_table(statement, context)
         if found is None or found.any is None:
             return [unknown_change(f"{node.name} isn't recorded")]
-        fields = tuple(changes(node, found))
-        return [alter_event(found, fields, context)] if fields else []
+        made = tuple(changes(node, found))
+        return [alter_event(found, made, context)] if made else []
 
     return CommandRule(catalog=translate)
 

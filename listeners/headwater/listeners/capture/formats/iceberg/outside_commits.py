@@ -54,4 +54,4 @@ def _catalog(name: str | None, context: CaptureContext) -> SessionNamedCatalog |
     if name is None:
         return None
     known = context.catalog_called(name)
-    return known or next((each for each in context.catalogs(FORMAT) if each.name == name), None)
+    return known or next((catalog for catalog in context.catalogs(FORMAT) if catalog.name == name), None)

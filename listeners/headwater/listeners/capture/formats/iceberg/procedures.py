@@ -69,7 +69,9 @@ class _Call:
         return [{**commit, **(self.snapshot(commit["snapshot"]) or {})} for commit in self.noted]
 
     def snapshot(self, number: int | None) -> Mapping[str, Any] | None:
-        return next((each for each in self.reported.get("snapshots", ()) if each["snapshot"] == number), None)
+        return next(
+            (snapshot for snapshot in self.reported.get("snapshots", ()) if snapshot["snapshot"] == number), None
+        )
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def _merge_event(found: ModifiedTable, call: _Call, context: CaptureContext) -> 
     )
 
 
-def _create_event(
+def _creation_events(
     found: ModifiedTable, call: _Call, context: CaptureContext, *, replaced: bool = False
 ) -> Iterator[Event]:
     if found.after is not None and found.before is None:
@@ -189,9 +191,11 @@ _PROCEDURES: Final[Mapping[str, _Procedure]] = {
     "RewritePositionDeleteFiles": _Procedure(CommitKind.COMPACT, _committed_outputs),
     "RewriteManifests": _Procedure(CommitKind.REPLACE, _committed_outputs),
     "AddFiles": _Procedure(CommitKind.APPEND, _committed_outputs, gap=_FILES),
-    "SnapshotTable": _Procedure(CommitKind.CREATE, _committed_outputs, catalog=_create_event, gap=_FILES, argument=1),
+    "SnapshotTable": _Procedure(
+        CommitKind.CREATE, _committed_outputs, catalog=_creation_events, gap=_FILES, argument=1
+    ),
     "MigrateTable": _Procedure(
-        CommitKind.CREATE, _committed_outputs, catalog=partial(_create_event, replaced=True), gap=_FILES
+        CommitKind.CREATE, _committed_outputs, catalog=partial(_creation_events, replaced=True), gap=_FILES
     ),
     "RegisterTable": _Procedure(catalog=_register_event),
     "ExpireSnapshots": _Procedure(ignored="it forgets old snapshots, and changes no data that is current"),

@@ -127,9 +127,11 @@ def _version_of_local_scan(
         yield ReadVersion(snapshot=asked.snapshot)
         return
     noted = _noted_scans("scanned", source, facts)
-    fields = {read["read"] for read in _scans(facts) if read["location"] == source.hints["location"] and "read" in read}
+    scanned = {
+        read["read"] for read in _scans(facts) if read["location"] == source.hints["location"] and "read" in read
+    }
     snapshots = {note["snapshot"] for note in noted}
-    rest = snapshots - fields if len(snapshots) > 1 else snapshots
+    rest = snapshots - scanned if len(snapshots) > 1 else snapshots
     if len(rest) == 1:
         yield ReadVersion(snapshot=rest.pop())
     elif rest:

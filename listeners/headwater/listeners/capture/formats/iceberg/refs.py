@@ -93,8 +93,8 @@ def _ref(state: TableState | None, name: str) -> Mapping[str, Any] | None:
 
 
 def _retention(ref: Mapping[str, Any] | None) -> str | None:
-    fields = [f"{word}={ref[key]}" for key, word in _RETENTION.items() if ref and ref.get(key) is not None]
-    return ", ".join(fields) or None
+    kept = [f"{word}={ref[key]}" for key, word in _RETENTION.items() if ref and ref.get(key) is not None]
+    return ", ".join(kept) or None
 
 
 COMMANDS: Final[Mapping[str, CommandRule]] = {

@@ -73,7 +73,7 @@ def _created_table_target(node: PlanNode, plan: Plan, context: CaptureContext) -
         dataset=dataset_at(path or specification.get("location"), catalog, table, context),
         table=table,
         format=Format.ICEBERG,
-        partitioning=tuple(transform_of(each) for each in node.args.get("partitioning", ())),
+        partitioning=tuple(transform_of(transform) for transform in node.args.get("partitioning", ())),
     )
     return WriteTarget(sink, catalog, CommitKind.CREATE, OverwriteScope.ALL, versioned=True, hints={"scene": context})
 

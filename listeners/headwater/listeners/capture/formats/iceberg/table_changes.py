@@ -75,13 +75,13 @@ def alter_event(
     context: CaptureContext,
     cause: ModificationCause = ModificationCause.STATEMENT,
 ) -> AlterTable:
-    fields = tuple(changes)
+    applied = tuple(changes)
     before = None if found.before is None else table_of(found.before)
     return AlterTable(
         **event_fields(found, context, cause),
-        changes=fields,
+        changes=applied,
         table=before,
-        new_table=_table_after(found, before, fields),
+        new_table=_table_after(found, before, applied),
     )
 
 

@@ -24,7 +24,7 @@ def table_of(state: Mapping[str, Any]) -> Table:
     return Table(
         columns=columns_from_schema_json(state["schema"]),
         partitioning=partitioning_of(state),
-        ordering=tuple(_sort_field(each) for each in state["order"]),
+        ordering=tuple(_sort_field(order) for order in state["order"]),
         primary_key=primary_key_of(state),
         properties=StringMap(properties),
         comment=comment,
@@ -41,7 +41,7 @@ def primary_key_of(fields: Mapping[str, Any]) -> tuple[FieldPath, ...]:
 
 
 def partitioning_of(fields: Mapping[str, Any]) -> tuple[Transform, ...]:
-    return tuple(_field(each) for each in fields.get("fields", ()))
+    return tuple(_field(field) for field in fields.get("fields", ()))
 
 
 def path_of(name: str) -> FieldPath:
@@ -70,8 +70,8 @@ _SPARK_TRANSFORMS: Final[Mapping[str, str]] = {"year": "years", "month": "months
 
 def transform_of(fields: Mapping[str, Any], name: str | None = None) -> Transform:
     """A transform as Spark's parser has it: what isn't a column is an argument, the width of `truncate` among them."""
-    columns: list[FieldPath] = [tuple(each["column"]) for each in fields["arguments"] if "column" in each]
-    arguments: list[str] = [each["text"] for each in fields["arguments"] if "column" not in each]
+    columns: list[FieldPath] = [tuple(argument["column"]) for argument in fields["arguments"] if "column" in argument]
+    arguments: list[str] = [argument["text"] for argument in fields["arguments"] if "column" not in argument]
     word: str = fields["transform"]
     return Transform(
         name=_SPARK_TRANSFORMS.get(word, word), columns=tuple(columns), arguments=tuple(arguments), field_name=name

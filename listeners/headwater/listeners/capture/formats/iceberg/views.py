@@ -9,6 +9,8 @@ from typing import Final
 from headwater.events import CreateView, DropView, Event, Format
 from headwater.events.catalog import ModificationEffect
 from headwater.events.tables import View
+from headwater.listeners.capture.catalog.named_tables import dataset_of_view, name_v2_table
+from headwater.listeners.capture.catalog.views import view_of
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, KnownTable
 from headwater.listeners.capture.plan.tree import PlanNode
@@ -16,10 +18,6 @@ from headwater.listeners.capture.statements import Statement
 
 
 def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
-    # these ask the formats what a query reads
-    from headwater.listeners.capture.catalog.named_tables import dataset_of_view, name_v2_table  # noqa: PLC0415
-    from headwater.listeners.capture.catalog.views import view_of  # noqa: PLC0415
-
     named, query = name_v2_table(node, statement.plan, context), node.plan_of("query")
     if named is None or query is None:
         return
@@ -51,8 +49,6 @@ def _as_spark_command(node: PlanNode) -> PlanNode:
 
 
 def _drop_view(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
-    from headwater.listeners.capture.catalog.named_tables import dataset_of_view, name_v2_table  # noqa: PLC0415 - as above
-
     named = name_v2_table(node, statement.plan, context)
     if named is None:
         return

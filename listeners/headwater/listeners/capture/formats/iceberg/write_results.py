@@ -42,10 +42,10 @@ def write_result(target: WriteTarget, statement: Statement) -> WriteResult:
         why = "several commits were made while this statement ran, and without hooks nobody sees which is its own"
         return WriteResult((target.output(sink, candidates=found.candidates),), gap=why, sink=sink)
     facts = statement.facts.looked_up.get(FORMAT, {})
-    outputs = tuple(_output(each, target, sink, facts) for each in found.commits)
-    fields = [output.branch for output in outputs]
-    if outputs and fields[0] != sink.branch:
-        sink = sink.model_copy(update={"branch": fields[0], "main": outputs[0].main})
+    outputs = tuple(_output(commit, target, sink, facts) for commit in found.commits)
+    branches = [output.branch for output in outputs]
+    if outputs and branches[0] != sink.branch:
+        sink = sink.model_copy(update={"branch": branches[0], "main": outputs[0].main})
     return WriteResult(outputs, sink=sink)
 
 
@@ -56,25 +56,25 @@ def _find_commits(target: WriteTarget, sink: SinkSchema, statement: Statement) -
     location = target.hints.get("location") or _staged_table(statement).get("location")
     noted = [n for n in statement.facts.hook_facts if n.get("hook") == FORMAT and n.get("action") == "committed"]
     if noted:
-        known = {each["snapshot"]: each for each in facts.get("commits", ()) if each["location"] == location}
+        known = {commit["snapshot"]: commit for commit in facts.get("commits", ()) if commit["location"] == location}
         own = [n for n in noted if n["snapshot"] in known or (_has_name(n["table"], target) and not statement.failure)]
         return _FoundCommits([{**note, **known.get(note["snapshot"], {})} for note in own])
-    repeated = [each for each in facts.get("repeated", ()) if each["location"] == location]
+    repeated = [commit for commit in facts.get("repeated", ()) if commit["location"] == location]
     if repeated:
         return _FoundCommits(repeated)
-    possible = [each for each in facts.get("candidates", ()) if each["location"] == location]
+    possible = [commit for commit in facts.get("candidates", ()) if commit["location"] == location]
     if statement.failure is not None:
-        return _FoundCommits([each for each in possible if each.get("own")])
+        return _FoundCommits([commit for commit in possible if commit.get("own")])
     return _only_candidate(possible)
 
 
 def _only_candidate(candidates: Sequence[Commit]) -> _FoundCommits:
     """Without hooks: the one whose files the write made, or the only one there is that might be."""
-    own = [each for each in candidates if each.get("own")]
-    possible = own or [each for each in candidates if each.get("own") is None]
+    own = [commit for commit in candidates if commit.get("own")]
+    possible = own or [commit for commit in candidates if commit.get("own") is None]
     if len(possible) <= 1:
         return _FoundCommits(possible)
-    return _FoundCommits((), tuple(sorted(each["snapshot"] for each in possible)))
+    return _FoundCommits((), tuple(sorted(commit["snapshot"] for commit in possible)))
 
 
 def _has_name(name: str, target: WriteTarget) -> bool:

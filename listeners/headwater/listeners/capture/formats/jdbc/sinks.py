@@ -9,11 +9,12 @@ from headwater.events import Format
 from headwater.events.base import StringMap
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.formats.external_rows import external_options
 from headwater.listeners.capture.formats.files.write_results import was_created
 from headwater.listeners.capture.formats.jdbc.sources import is_in_catalog, options_of
 from headwater.listeners.capture.formats.jdbc.table_refs import JdbcTableRef, find_table_ref
 from headwater.listeners.capture.formats.protocol import WriteResult, WriteTarget
-from headwater.listeners.capture.formats.relations import columns_of, external_options, table_name, v2_name
+from headwater.listeners.capture.formats.relations import columns_of, table_name, v2_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import Statement
 
@@ -32,7 +33,7 @@ def sink(node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | N
         return _save_target(node, context)
     if node.name == "InsertIntoDataSourceCommand":
         return _insert_target(node, plan, context)
-    options = external_options(node, _CATALOG)
+    options = external_options(node, _CATALOG, context.formats)
     if options is not None:
         return _external_target(node, options, context)
     if node.name in {"CreateTableAsSelect", "ReplaceTableAsSelect"}:

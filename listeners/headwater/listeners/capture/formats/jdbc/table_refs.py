@@ -60,16 +60,16 @@ def find_table_ref(options: Mapping[str, str], environment: Environment) -> Jdbc
     """A query may read any table: its text is all that is known of it. (No quotes in what is opaque: it is recorded
     without literals.)"""
     given = lower_keys(options)
-    fields = {key: text for key, text in given.items() if key in _REPORTED_OPTIONS}
+    reported = {key: text for key, text in given.items() if key in _REPORTED_OPTIONS}
     url, table, query = given.get("url", ""), given.get("dbtable", ""), given.get("query")
     try:
         found = Unknown(reason="", query=True) if query else jdbc_table(url, table, environment, given)
     except IdentityError:
-        return JdbcTableRef(None, "a table of an unknown database", fields)
+        return JdbcTableRef(None, "a table of an unknown database", reported)
     if isinstance(found, Unknown):
-        return JdbcTableRef(None, f"{query or table} in {_dataset_of_url(url, environment, given)}", fields)
+        return JdbcTableRef(None, f"{query or table} in {_dataset_of_url(url, environment, given)}", reported)
     assumed = {_ASSUMED: ", ".join(found.assumed)} if found.assumed else {}
-    return JdbcTableRef(found.dataset, None, {**fields, **assumed})
+    return JdbcTableRef(found.dataset, None, {**reported, **assumed})
 
 
 def reported_table_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -6,9 +6,9 @@ from importlib.resources import files
 from typing import Final
 
 from headwater.events import AlterTable, Format
-from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.context import CaptureContext, ExternalRows
 from headwater.listeners.capture.formats.kafka import read_versions, sinks, sources, streams
-from headwater.listeners.capture.formats.plugin import ExternalRows, FormatPlugin, JavaPart
+from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,
     SinkWrite,

@@ -23,10 +23,10 @@ _NOT_SHOWN: Final = "from where to where it was read isn't shown by a command th
 def versions_of(source: SourceRelation, facts: StatementFacts) -> tuple[ReadVersion, ...]:
     """More than one where it was read more than once; none where the optimizer saw that it needn't be read."""
     topic = source.hints.get("topic")
-    fields = _read_facts(source, facts)
+    leaves = _read_facts(source, facts)
     if topic is None:
-        return (ReadVersion(why=UNSEEN),) if fields else ()
-    return tuple(dict.fromkeys(_version(each, topic) for each in fields))
+        return (ReadVersion(why=UNSEEN),) if leaves else ()
+    return tuple(dict.fromkeys(_version(leaf, topic) for leaf in leaves))
 
 
 def _version(fact: Mapping[str, Any], topic: str) -> ReadVersion:
@@ -68,7 +68,7 @@ def topics_read(source: SourceRelation, statement: Statement) -> tuple[SourceRel
 
 def _topics_in_stream(source: SourceRelation, statement: Statement) -> set[str]:
     offsets = (statement.stream.offsets if statement.stream is not None else None) or {}
-    return {topic for each in offsets.get(source.node, ()) for topic in streams.topics_in(each)}
+    return {topic for range_ in offsets.get(source.node, ()) for topic in streams.topics_in(range_)}
 
 
 def _read_facts(source: SourceRelation, facts: StatementFacts) -> Sequence[Mapping[str, Any]]:
@@ -79,17 +79,17 @@ def _read_facts(source: SourceRelation, facts: StatementFacts) -> Sequence[Mappi
     def same(each: Mapping[str, Any]) -> bool:
         return each.get("format") == _FORMAT and subscription == _subscription_of(each)
 
-    own = [each for each in facts.reads if same(each)]
-    nested = [each for each in facts.nested_reads if same(each)]
-    for found in (_has_executed(nested), _has_executed(own), own):
+    own = [read for read in facts.reads if same(read)]
+    nested = [read for read in facts.nested_reads if same(read)]
+    for found in (_executed_leaves(nested), _executed_leaves(own), own):
         if found:
             attributes = set(source.hints["attributes"])
-            return [each for each in found if attributes.intersection(each.get("attributes", ()))] or found
+            return [read for read in found if attributes.intersection(read.get("attributes", ()))] or found
     return ()
 
 
-def _has_executed(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in fields if not each.get("asked")]
+def _executed_leaves(leaves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [leaf for leaf in leaves if not leaf.get("asked")]
 
 
 def _subscription_of(fact: Mapping[str, Any]) -> Subscription:

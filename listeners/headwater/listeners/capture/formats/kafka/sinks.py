@@ -12,10 +12,11 @@ from headwater.events.identity.text import lower_keys
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column
-from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.context import CaptureContext, KnownFormats
+from headwater.listeners.capture.formats.external_rows import external_options
 from headwater.listeners.capture.formats.kafka.sources import SERVERS, options_of, reported_options
 from headwater.listeners.capture.formats.protocol import SinkWrite, WriteResult, WriteTarget
-from headwater.listeners.capture.formats.relations import columns_of, external_options
+from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _SOURCE: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
@@ -29,7 +30,7 @@ Branches = dict[int, dict[int, None]]
 
 def find_sinks(node: PlanNode, plan: Plan, context: CaptureContext) -> tuple[SinkWrite, ...]:
     """A topic each, of what a command or a stream's micro-batch writes; none where it isn't Kafka's."""
-    options, query = _options(node, plan), node.plan_of("query")
+    options, query = _options(node, plan, context.formats), node.plan_of("query")
     if options is None or query is None:
         return ()
     chosen = options.get(_TOPIC)
@@ -47,11 +48,11 @@ def find_sinks(node: PlanNode, plan: Plan, context: CaptureContext) -> tuple[Sin
     )
 
 
-def _options(node: PlanNode, plan: Plan) -> dict[str, str] | None:
+def _options(node: PlanNode, plan: Plan, formats: KnownFormats) -> dict[str, str] | None:
     """Those of the write, over those of the relation that it writes."""
     if (node.args.get("dataSource") or {}).get("class") == _SOURCE:
         return lower_keys(node.args.get("options", {}))
-    in_catalog = external_options(node, "kafka")
+    in_catalog = external_options(node, "kafka", formats)
     if in_catalog is not None:
         return lower_keys(in_catalog)
     table = node.plan_of("table")
@@ -64,9 +65,9 @@ def _options(node: PlanNode, plan: Plan) -> dict[str, str] | None:
 def _topics_of_rows(node: PlanNode) -> dict[str | None, Branches]:
     """By topic: of which inputs of which UNIONs its rows are. None: the rows of a topic that is computed."""
     found: dict[str | None, Branches] = {}
-    for each in node.args.get("kafka", {}).get("topics", ()):
-        branches = found.setdefault(each.get("topic"), {})
-        for union, place in each["branches"]:
+    for topic in node.args.get("kafka", {}).get("topics", ()):
+        branches = found.setdefault(topic.get("topic"), {})
+        for union, place in topic["branches"]:
             branches.setdefault(union, {})[place] = None
     return found or {None: {}}
 

@@ -52,7 +52,7 @@ class Subscription:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Subscription | None:
-        strategy = next((each for each in STRATEGIES if options.get(each)), None)
+        strategy = next((strategy for strategy in STRATEGIES if options.get(strategy)), None)
         return None if strategy is None else cls(options.get(SERVERS, ""), strategy, options[strategy])
 
 

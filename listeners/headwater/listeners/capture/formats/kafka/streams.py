@@ -42,7 +42,7 @@ def topics_in(offsets: OffsetRange) -> tuple[str, ...]:
 
 def start_of(source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
     options = stream_options(node)
-    asked = any(options.get(each) for each in _START_OPTIONS)
+    asked = any(options.get(option) for option in _START_OPTIONS)
     word = options.get("startingoffsets", "latest").strip().lower()
     reason = StartReason.REQUESTED if asked else _START_WORDS.get(word, StartReason.REQUESTED)
     start = (_parse_offsets(offsets.start) or {}).get(source.hints.get("topic", ""))
@@ -52,8 +52,8 @@ def start_of(source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> St
 def _parse_offsets(text: str | None) -> Mapping[str, Mapping[str, int]] | None:
     """None where the text isn't there, or isn't what Spark writes."""
     try:
-        fields: Any = json.loads(text or "")
-        return {topic: {str(int(p)): int(o) for p, o in partitions.items()} for topic, partitions in fields.items()}
+        by_topic: Any = json.loads(text or "")
+        return {topic: {str(int(p)): int(o) for p, o in partitions.items()} for topic, partitions in by_topic.items()}
     except (AttributeError, TypeError, ValueError):
         return None
 
@@ -79,5 +79,5 @@ def version_of(ranges: Ranges) -> ReadVersion:
 
 def text_of(offsets: Mapping[str, int]) -> str:
     """By the number of the partition."""
-    ordered = sorted(offsets.items(), key=lambda each: int(each[0]))
+    ordered = sorted(offsets.items(), key=lambda partition: int(partition[0]))
     return json.dumps(dict(ordered), separators=(",", ":"))

@@ -135,10 +135,10 @@ def _write_result(target: WriteTarget, statement: Statement) -> WriteResult:
     if target.kind is CommitKind.ROLLBACK:
         return WriteResult() if statement.failure is not None else _result_of_rollback(target, sink, found)
     noted = commits.recorded_commits(statement) or [
-        each for w in seen.get("writers", ()) for each in w.get("snapshots", ())
+        snapshot for w in seen.get("writers", ()) for snapshot in w.get("snapshots", ())
     ]
     if noted:
-        return WriteResult(tuple(_output(each, sink, target) for each in noted), sink=sink)
+        return WriteResult(tuple(_output(snapshot, sink, target) for snapshot in noted), sink=sink)
     if statement.failure is not None:
         return WriteResult()
     if any(row.get("expired_partitions") == "No expired partitions." for row in statement.facts.rows):
@@ -181,8 +181,8 @@ def _procedure(node: PlanNode) -> PaimonProcedure | None:
 
 
 def _arguments(node: PlanNode, plan: Plan, procedure: PaimonProcedure) -> ProcedureArguments:
-    given = [plan.expressions[each] if each >= 0 else None for each in node.expressions_of("args")]
-    values = [None if each is None else each.details.get("value") for each in given]
+    given = [plan.expressions[reference] if reference >= 0 else None for reference in node.expressions_of("args")]
+    values = [None if argument is None else argument.details.get("value") for argument in given]
     return dict(zip(procedure.parameters, values, strict=False))
 
 

@@ -31,7 +31,7 @@ def _is_scan_hidden(facts: StatementFacts) -> bool:
     """Where rows were given to buckets as they came, the query is no part of any plan: a scan without files leaves no
     trace. And a plan may not have been readable."""
     seen = facts.looked_up.get("paimon", {})
-    return "behind" in seen or "unreadable" in seen or any(each.why is not None for each in facts.nested_facts)
+    return "behind" in seen or "unreadable" in seen or any(nested.why is not None for nested in facts.nested_facts)
 
 
 def _read_facts(facts: StatementFacts) -> Iterator[Mapping[str, Any]]:
@@ -69,7 +69,7 @@ def _version_without_files(fact: Mapping[str, Any], asked: Mapping[str, str]) ->
     """A number that was asked for is what was read, even if there was nothing in it."""
     number = asked.get("scan.snapshot-id", "")
     end = asked.get("incremental-between", "").rpartition(",")[2].strip()
-    return [int(each) for each in (number, end) if each.isdigit()]
+    return [int(text) for text in (number, end) if text.isdigit()]
 
 
 def _version_of_changes(snapshots: list[int], asked: Mapping[str, str]) -> tuple[ReadVersion, ...]:
@@ -85,7 +85,7 @@ def _version_by_time(fact: Mapping[str, Any], facts: StatementFacts) -> ReadVers
     """The newest snapshot is the one, if it was that before the scan was planned and nothing changed since."""
     planned = facts.looked_up.get("paimon", {}).get("planned")
     own = _own_snapshots(fact, facts)
-    newest = [each for each in fact["newest"] if each["snapshot"] not in own]
+    newest = [commit for commit in fact["newest"] if commit["snapshot"] not in own]
     if not newest:
         return ReadVersion()  # a table without a snapshot, or whose first one this statement made
     unchanged = len(newest) < len(fact["newest"]) or fact["changed"] <= (planned or 0)
@@ -100,15 +100,15 @@ def _is_older(snapshot: Mapping[str, Any], planned: int) -> bool:
 
 def _candidates_since(newest: list[Mapping[str, Any]], planned: int) -> Iterator[int]:
     """Down to the first that was there for sure."""
-    for each in newest:
-        yield each["snapshot"]
-        if _is_older(each, planned):
+    for commit in newest:
+        yield commit["snapshot"]
+        if _is_older(commit, planned):
             return
 
 
 def _own_snapshots(fact: Mapping[str, Any], facts: StatementFacts) -> set[int]:
     """What this statement itself committed to the table."""
     writers = facts.looked_up.get("paimon", {}).get("writers", ())
-    users = {each["user"] for each in writers if location_key(each) == location_key(fact)}
-    fields = {note["snapshot"] for note in facts.hook_facts if note.get("user") in users}
-    return fields | {each["snapshot"] for w in writers if w["user"] in users for each in w.get("snapshots", ())}
+    users = {writer["user"] for writer in writers if location_key(writer) == location_key(fact)}
+    noted = {note["snapshot"] for note in facts.hook_facts if note.get("user") in users}
+    return noted | {commit["snapshot"] for w in writers if w["user"] in users for commit in w.get("snapshots", ())}

@@ -27,9 +27,9 @@ def _find_relation(node: PlanNode, plan: Plan, argument: str, context: CaptureCo
 def _tables_read(node: PlanNode, plan: Plan) -> tuple[int, ...]:
     """Whatever table stands in the command: its target, its source, and those that conditions ask."""
     return tuple(
-        each.index
-        for each in plan.nodes
-        if not each.inputs and each.output and each.index != node.index and each.name not in _NO_TABLES
+        relation.index
+        for relation in plan.nodes
+        if not relation.inputs and relation.output and relation.index != node.index and relation.name not in _NO_TABLES
     )
 
 

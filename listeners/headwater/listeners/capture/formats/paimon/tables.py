@@ -98,9 +98,10 @@ def find_catalog(table: Mapping[str, Any], context: CaptureContext) -> WriteTarg
     """The table of a command that doesn't say which catalog it is in: the one whose place for it this is."""
     fields = table["paimon"]
     dataset, known = _dataset(fields, context.environment), context.catalogs("paimon")
-    called = {each.name: name_in(each, table) for each in known}
+    called = {catalog.name: name_in(catalog, table) for catalog in known}
     catalog = next(
-        (each for each in known if dataset and context.dataset(each, called[each.name], None) == dataset), None
+        (catalog for catalog in known if dataset and context.dataset(catalog, called[catalog.name], None) == dataset),
+        None,
     )
     shaped = SinkSchema(
         dataset=dataset,
@@ -130,7 +131,7 @@ def complete_sink(shaped: SinkSchema, fields: Mapping[str, Any], environment: En
         "branch": fields.get("branch"),
         "main": "branch" not in fields,
         "primary_key": _keys(fields),
-        "partitioning": tuple(Transform(columns=((each,),)) for each in fields.get("partitionKeys", ())),
+        "partitioning": tuple(Transform(columns=((name,),)) for name in fields.get("partitionKeys", ())),
     }
     if "columns" in fields:
         changes["columns"] = parse_columns(fields["columns"])
@@ -185,7 +186,7 @@ def _created_table_target(node: PlanNode, plan: Plan, context: CaptureContext) -
         dataset=context.dataset(catalog, name, None),
         table=name,
         format=Format.PAIMON,
-        partitioning=tuple(_transform(each) for each in node.args.get("partitioning", ())),
+        partitioning=tuple(_transform(transform) for transform in node.args.get("partitioning", ())),
         options=StringMap({k: v for k, v in specification.get("properties", {}).items() if k not in _NOT_OPTIONS}),
     )
     return WriteTarget(shaped, catalog, versioned=True, hints={"environment": context.environment, "made": True})
@@ -249,16 +250,16 @@ def _options_of(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _keys(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    return tuple((each,) for each in fields.get("primaryKey", ()))
+    return tuple((name,) for name in fields.get("primaryKey", ()))
 
 
 def _partitioning(table: Mapping[str, Any]) -> tuple[Transform, ...]:
-    return tuple(_transform(each) for each in table.get("partitioning", ()))
+    return tuple(_transform(transform) for transform in table.get("partitioning", ()))
 
 
 def _transform(fields: Mapping[str, Any]) -> Transform:
     return Transform(
         name=fields["transform"],
         columns=tuple(tuple(part.strip("`") for part in a["column"]) for a in fields["arguments"] if "column" in a),
-        arguments=tuple(each["text"] for each in fields["arguments"] if "text" in each),
+        arguments=tuple(argument["text"] for argument in fields["arguments"] if "text" in argument),
     )

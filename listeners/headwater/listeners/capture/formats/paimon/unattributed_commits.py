@@ -65,8 +65,8 @@ def _catalog_of(
     """Where the path alone doesn't tell, the extractor has asked the catalogs."""
     if target.catalog is not None:
         return target.catalog, target.sink.table
-    fields = statement.facts.looked_up.get("paimon", {}).get("catalog")
-    catalog = None if fields is None else context.catalog_called(fields)
+    name = statement.facts.looked_up.get("paimon", {}).get("catalog")
+    catalog = None if name is None else context.catalog_called(name)
     return catalog, None if catalog is None else tables.name_in(catalog, node.args["v2Table"])
 
 

@@ -24,7 +24,7 @@ def write_result(target: WriteTarget, statement: Statement) -> WriteResult:
             (unknown_result(target.sink, target),),
             f"what was committed can't be read: {mask_message(seen['unreadable'])}",
         )
-    writers = [each for each in seen.get("writers", ()) if _is_writer_of(each, target)]
+    writers = [writer for writer in seen.get("writers", ()) if _is_writer_of(writer, target)]
     if not writers and not recorded_commits(statement):
         if statement.failure is not None:
             return WriteResult()  # what others committed meanwhile would be taken for it
@@ -62,7 +62,7 @@ def unattributed_result(target: WriteTarget, sink: SinkSchema, within: Mapping[s
         return WriteResult((make_output(commits[0], sink, target.replaced),))
     if not certain and complete and not commits:
         return WriteResult()
-    return WriteResult((unknown_result(sink, target, (each["snapshot"] for each in commits)),), _UNATTRIBUTED)
+    return WriteResult((unknown_result(sink, target, (commit["snapshot"] for commit in commits)),), _UNATTRIBUTED)
 
 
 def _is_analyzed(target: WriteTarget, within: Mapping[str, Any] | None) -> bool:
@@ -104,8 +104,8 @@ def _is_writer_of(writer: Mapping[str, Any], target: WriteTarget) -> bool:
 
 def _commits_of(writers: list[Mapping[str, Any]], statement: Statement) -> list[Mapping[str, Any]]:
     """What the hook noted has more to tell than the files."""
-    users = {each["user"] for each in writers} or {note["user"] for note in recorded_commits(statement)}
-    found = {each["snapshot"]: each for writer in writers for each in writer.get("snapshots", ())}
+    users = {writer["user"] for writer in writers} or {note["user"] for note in recorded_commits(statement)}
+    found = {commit["snapshot"]: commit for writer in writers for commit in writer.get("snapshots", ())}
     found |= {note["snapshot"]: note for note in recorded_commits(statement) if note["user"] in users}
     return [found[number] for number in sorted(found)]
 
@@ -132,9 +132,9 @@ def _marks_rows(target: WriteTarget) -> bool:
 
 
 def _missing_commits(writers: list[Mapping[str, Any]], commits: list[Mapping[str, Any]]) -> str | None:
-    fields = {commit["user"] for commit in commits}
+    users = {commit["user"] for commit in commits}
     for writer in writers:
-        if writer["user"] in fields:
+        if writer["user"] in users:
             continue
         if writer.get("seen"):
             return "what was noted of the commit was lost"

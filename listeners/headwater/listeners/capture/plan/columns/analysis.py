@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from headwater.listeners.capture.plan.columns.expressions import OperatorOutput
 from headwater.listeners.capture.plan.columns.functions import FUNCTIONS
@@ -20,20 +21,26 @@ from headwater.listeners.capture.plan.columns.operators import (
 )
 from headwater.listeners.capture.plan.columns.origins import Members
 from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
-from headwater.listeners.capture.plan.columns.row_changes import merge_rows
+from headwater.listeners.capture.plan.columns.row_changes import RowChanges, merge_rows
 from headwater.listeners.capture.plan.columns.values import NO_VALUE, ColumnValue
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 
 _RULES: dict[str, Operator] = {**OPERATORS, **FUNCTIONS, "MergeRows": merge_rows}
+RowChangesReader: TypeAlias = "Callable[[Analysis, PlanNode], RowChanges]"
+_NO_READERS: Final[Mapping[str, RowChangesReader]] = MappingProxyType({})
 
 
 class Analysis:
     """Of one plan; what was found of a node serves all questions. `ends` are nodes that count as leaves: what is below
     them isn't looked at."""
 
-    def __init__(self, plan: Plan, ends: Collection[int] = ()) -> None:
+    def __init__(
+        self, plan: Plan, ends: Collection[int] = (), row_changes: Mapping[str, RowChangesReader] = _NO_READERS
+    ) -> None:
         self.plan = plan
         self.ends = ends
+        self.row_changes = row_changes
+        """By the name of a command, what reads how it changes rows."""
         self.work = OperatorContext(plan)
         self.leaves: dict[int, None] = {}
         self._origins_by_value: dict[int, tuple[ColumnValue, tuple[ColumnOrigin, ...]]] = {}
@@ -55,7 +62,7 @@ class Analysis:
         node = self.plan.nodes[query]
         self.look_at([query])
         scope, rows = self.work.outcomes[query]
-        columns = {each: self.origins_of(scope.get(each, NO_VALUE)) for each in node.output}
+        columns = {attribute: self.origins_of(scope.get(attribute, NO_VALUE)) for attribute in node.output}
         return QueryLineage(columns, self.origins_of_rows(rows), self.all_leaves(), self.unknown())
 
     def origins_of(self, value: ColumnValue) -> tuple[ColumnOrigin, ...]:
@@ -66,9 +73,9 @@ class Analysis:
         found: dict[ColumnOrigin, None] = {}
         for part in value.parts:
             found.update(dict.fromkeys(self.work.origins.column_origins(self._ordered(part.members), part.text)))
-        fields = tuple(found)
-        self._origins_by_value[id(value)] = (value, fields)  # holds the value, so that its id stays its own
-        return fields
+        origins = tuple(found)
+        self._origins_by_value[id(value)] = (value, origins)  # holds the value, so that its id stays its own
+        return origins
 
     def origins_of_rows(self, rows: Members) -> tuple[ColumnOrigin, ...]:
         """What decides about rows is given without a text: it would be as many edges as conditions."""
@@ -78,14 +85,14 @@ class Analysis:
         return tuple(sorted(self.leaves))
 
     def unknown(self) -> tuple[str, ...]:
-        missing = (f"column {each}" for each in self.work.expressions.missing)
+        missing = (f"column {name}" for name in self.work.expressions.missing)
         return tuple(dict.fromkeys((*self.work.unknown, *missing)))
 
     def _ordered(self, members: Members) -> list[int]:
         """Without attributes of a query around this one: there is none."""
         outer = self.work.origins.outer(members)
-        for each in outer:
-            self.work.expressions.missing[self.work.origins.place(each)[1][0]] = None
+        for member in outer:
+            self.work.expressions.missing[self.work.origins.place(member)[1][0]] = None
         return self.work.origins.in_order(members.difference(outer))
 
     def _outcome(self, node: PlanNode) -> OperatorOutput:
@@ -116,11 +123,11 @@ class Analysis:
 
     @cached_property
     def _has_subqueries(self) -> bool:
-        return any("plan" in each.details for each in self.plan.expressions)
+        return any("plan" in expression.details for expression in self.plan.expressions)
 
     def _subqueries(self, references: Iterable[int]) -> Iterator[int]:
         """Plans within expressions, by their nodes."""
-        waiting = [each for each in references if each >= 0]
+        waiting = [reference for reference in references if reference >= 0]
         seen: set[int] = set()
         while waiting:
             index = waiting.pop()
@@ -130,7 +137,7 @@ class Analysis:
             expression = self.plan.expressions[index]
             if "plan" in expression.details:
                 yield expression.details["plan"]
-            waiting.extend(each for each in expression.inputs if each >= 0)
+            waiting.extend(child for child in expression.inputs if child >= 0)
 
 
 def lineage_of_brief_plan(plan: Plan, query: int, ends: Collection[int] = ()) -> QueryLineage:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from headwater.events.column_lineage import Derivation
-from headwater.listeners.capture.formats import plugins
-from headwater.listeners.capture.plan.columns.analysis import Analysis, lineage_of_brief_plan
-from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank, Members
+from headwater.listeners.capture.plan.columns.analysis import Analysis, RowChangesReader, lineage_of_brief_plan
+from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank
 from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
 from headwater.listeners.capture.plan.columns.row_changes import (
     ACTIONS,
     Assignment,
+    RowChanges,
     argument,
     merge_alternatives,
     read_clauses,
@@ -22,30 +21,20 @@ from headwater.listeners.capture.plan.columns.values import ColumnValue, Scope, 
 from headwater.listeners.capture.plan.tree import Expression, Plan, PlanNode
 
 
-@dataclass(frozen=True)
-class RowChanges:
-    """What a command does to its target."""
-
-    target: tuple[int, ...]
-    """Ids of the target's columns."""
-    assignments: tuple[Assignment, ...] = ()
-    rows: Members = NO_MEMBERS
-    """What decides about which rows are changed, and how."""
-
-
-def merge_lineage(plan: Plan, command: int) -> QueryLineage:
+def merge_lineage(plan: Plan, command: int, brought: Mapping[str, RowChangesReader]) -> QueryLineage:
     """The lineage of an UPDATE, DELETE or MERGE, in whatever form: `fields` has what is assigned.
 
     Conditions are indirect: what rows are matched by is JOIN, all else FILTER. What isn't assigned has no edges, and
-    neither has a column that is set to itself. A command that isn't known is reported in `unknown`.
+    neither has a column that is set to itself. A command that isn't known is reported in `unknown`. `brought` reads the
+    commands that aren't Spark's own, by their names.
     """
     node = plan.nodes[command]
     if plan.brief is not None:
         return lineage_of_brief_plan(plan, command)
-    reader = _reader_of(node)
+    analysis = Analysis(plan, row_changes={**brought, **_READERS})
+    reader = analysis.row_changes.get(node.name)
     if reader is None:
         return QueryLineage(unknown=(node.class_name or node.name,))
-    analysis = Analysis(plan)
     changes = reader(analysis, node)
     return QueryLineage(
         indirect=analysis.origins_of_rows(changes.rows),
@@ -55,22 +44,17 @@ def merge_lineage(plan: Plan, command: int) -> QueryLineage:
     )
 
 
-def _reader_of(node: PlanNode) -> RowChangesReader | None:
-    brought = (each.row_changes[node.name] for each in plugins() if node.name in each.row_changes)
-    return _READERS.get(node.name) or next(brought, None)
-
-
 def _fields(analysis: Analysis, changes: RowChanges) -> dict[tuple[str, ...], tuple[ColumnOrigin, ...]]:
     """By the target's columns in their order."""
     assigned: dict[tuple[str, ...], list[ColumnValue]] = {}
     for path, reference, scope in _unfolded(analysis, changes.assignments):
         assigned.setdefault(path, []).append(analysis.work.expressions.value(reference, scope))
-    places = {analysis.plan.attribute(each).name: n for n, each in enumerate(changes.target)}
+    places = {analysis.plan.attribute(attribute).name: n for n, attribute in enumerate(changes.target)}
     own = _leaves_of(analysis, changes.target)
     found: dict[tuple[str, ...], tuple[ColumnOrigin, ...]] = {}
-    for path in sorted(assigned, key=lambda each: (places.get(each[0], len(places)), each)):
+    for path in sorted(assigned, key=lambda path: (places.get(path[0], len(places)), path)):
         origins = tuple(
-            each for each in analysis.origins_of(merge_values(assigned[path])) if not _is_itself(each, path, own)
+            origin for origin in analysis.origins_of(merge_values(assigned[path])) if not _is_itself(origin, path, own)
         )
         if origins:
             found[path] = origins
@@ -86,7 +70,7 @@ def _unfolded(analysis: Analysis, assignments: Iterable[Assignment]) -> Iterator
         if fields is None:
             yield Assignment(target, reference, scope)
         else:
-            waiting.extend(Assignment((*target, name), each, place) for name, each, place in reversed(fields))
+            waiting.extend(Assignment((*target, name), reference, place) for name, reference, place in reversed(fields))
 
 
 def _is_itself(origin: ColumnOrigin, path: tuple[str, ...], own: frozenset[int]) -> bool:
@@ -103,17 +87,17 @@ def merge_changes(actions: tuple[str, ...], target: str, source: str, condition:
 
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         plan, work = analysis.plan, analysis.work
-        sides = [each for each in (node.plan_of(target), node.plan_of(source)) if each is not None]
+        sides = [side for side in (node.plan_of(target), node.plan_of(source)) if side is not None]
         done = [*read_clauses(plan, node, actions)]
         matching = node.expressions_of(condition)
-        conditions = [ref for each in done for ref in argument(each, "condition")]
-        analysis.look_at(sides, [*matching, *conditions, *(ref for each in done for ref in each.inputs)])
+        conditions = [ref for action in done for ref in argument(action, "condition")]
+        analysis.look_at(sides, [*matching, *conditions, *(ref for action in done for ref in action.inputs)])
         scope = _scope_of(analysis, sides)
-        rows = NO_MEMBERS.union(*(work.outcomes[each].rows for each in sides))
+        rows = NO_MEMBERS.union(*(work.outcomes[side].rows for side in sides))
         rows |= work.deciding_members(matching, scope, DerivationRank.JOIN) | work.deciding_members(
             conditions, scope, DerivationRank.FILTER
         )
-        assignments = (each for action in done for each in _assignments(plan, action, scope))
+        assignments = (assignment for action in done for assignment in _assignments(plan, action, scope))
         return RowChanges(plan.nodes[sides[0]].output, tuple(assignments), rows)
 
     return read
@@ -134,19 +118,19 @@ def _assignment(plan: Plan, expression: Expression, scope: Scope) -> Assignment:
 
 def _path(plan: Plan, key: int) -> tuple[str, ...]:
     """The column, or the field of it, that an expression over the target names."""
-    fields: list[str] = []
+    names: list[str] = []
     while key >= 0:
         expression = plan.expressions[key]
         if expression.name == "GetStructField":
-            fields.append(expression.details["field"])
+            names.append(expression.details["field"])
         key = expression.inputs[0]
-    return (plan.attribute(-1 - key).name, *reversed(fields))
+    return (plan.attribute(-1 - key).name, *reversed(names))
 
 
 def _scope_of(analysis: Analysis, nodes: Iterable[int]) -> Scope:
     scope: Scope = {}
-    for each in nodes:
-        scope.update(analysis.work.outcomes[each].scope)
+    for index in nodes:
+        scope.update(analysis.work.outcomes[index].scope)
     return scope
 
 
@@ -162,7 +146,7 @@ def update_changes(table: str) -> RowChangesReader:
         analysis.look_at([index], [*condition, *keyed, *positional])
         scope, rows = analysis.work.outcomes[index]
         target = plan.nodes[index].output
-        assignments = [_assignment(plan, plan.expressions[each], scope) for each in keyed]
+        assignments = [_assignment(plan, plan.expressions[assignment], scope) for assignment in keyed]
         for attribute, reference in zip(target, positional, strict=False):
             assignments.append(Assignment((plan.attribute(attribute).name,), reference, scope))
         return RowChanges(
@@ -178,7 +162,7 @@ def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
     relation = node.plan_of("originalTable")
     if query is None or relation is None:
         return RowChanges(())
-    is_merge = any(each.name == "MergeRows" for each in plan.subtree(query))
+    is_merge = any(below.name == "MergeRows" for below in plan.subtree(query))
     condition = () if is_merge else node.expressions_of("condition")
     analysis.work.expressions.assumed = frozenset(condition)
     analysis.look_at([query], condition)
@@ -187,8 +171,10 @@ def _rewrite_changes(analysis: Analysis, node: PlanNode) -> RowChanges:
         analysis.look_at([relation])
     scope = _scope_of(analysis, analysis.leaves)
     rows = analysis.work.outcomes[query].rows | analysis.work.deciding_members(condition, scope, DerivationRank.FILTER)
-    names = {plan.attribute(each).name for each in target}
-    assignments = (each for each in _column_alternatives(analysis, query) if each.target[0] in names)
+    names = {plan.attribute(attribute).name for attribute in target}
+    assignments = (
+        alternative for alternative in _column_alternatives(analysis, query) if alternative.target[0] in names
+    )
     return RowChanges(target, tuple(assignments), rows)
 
 
@@ -203,7 +189,7 @@ def _column_alternatives(analysis: Analysis, query: int) -> Iterator[Assignment]
         ways = (
             _ALTERNATIVES[node.name](plan, node)
             if node.name in _ALTERNATIVES
-            else [tuple(-1 - each for each in node.output)]
+            else [tuple(-1 - attribute for attribute in node.output)]
         )
         scope = analysis.work.outcomes[node.inputs[0] if node.name in _ALTERNATIVES else node.index].scope
         for way in ways:
@@ -212,7 +198,7 @@ def _column_alternatives(analysis: Analysis, query: int) -> Iterator[Assignment]
 
 
 def _projections(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
-    return [tuple(each["x"]) for each in node.args["projections"]]
+    return [tuple(projection["x"]) for projection in node.args["projections"]]
 
 
 def _single_projection(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
@@ -225,7 +211,7 @@ def wrapped_changes(argument: str) -> RowChangesReader:
     def read(analysis: Analysis, node: PlanNode) -> RowChanges:
         index = node.plan_of(argument)
         inner = None if index is None else analysis.plan.nodes[index]
-        reader = None if inner is None else _reader_of(inner)
+        reader = None if inner is None else analysis.row_changes.get(inner.name)
         return RowChanges(()) if inner is None or reader is None else reader(analysis, inner)
 
     return read
@@ -244,7 +230,6 @@ def delete_by_query(query: str) -> RowChangesReader:
     return read
 
 
-RowChangesReader: TypeAlias = Callable[[Analysis, PlanNode], RowChanges]
 _ALTERNATIVES: Final[Mapping[str, Callable[[Plan, PlanNode], list[tuple[int, ...]]]]] = {
     "Expand": _projections,
     "MergeRows": merge_alternatives,

@@ -76,7 +76,7 @@ class Expressions:
     ) -> Members:
         """All origins of what these are, `how` being what they are there for."""
         found: set[int] = set()
-        waiting = [(each, scope, how) for each in references]
+        waiting = [(reference, scope, how) for reference in references]
         seen: set[tuple[int, int, DerivationRank]] = set()
         while waiting:
             reference, place, role = waiting.pop()
@@ -92,12 +92,12 @@ class Expressions:
             if "plan" in expression.details:
                 found.update(self._subquery(expression, at.scope, role))
             else:
-                waiting.extend((each, at.scope, role.of(inner)) for each, inner in roles_of(expression))
+                waiting.extend((child, at.scope, role.of(inner)) for child, inner in roles_of(expression))
         return frozenset(found)
 
     def resolved(self, members: Members, scope: Scope) -> Members:
         """With what attributes of the query around it are, for members of a subquery."""
-        outer = [each for each in self._origins.outer(members) if -1 - self._origins.place(each)[0] in scope]
+        outer = [member for member in self._origins.outer(members) if -1 - self._origins.place(member)[0] in scope]
         if not outer:
             return members
         found = set(members.difference(outer))
@@ -119,7 +119,7 @@ class Expressions:
             return None
         expression = self._plan.expressions[at]
         fields = zip(expression.details["fields"], expression.inputs[1::2], strict=True)
-        return [(name, each, place) for name, each in fields]
+        return [(name, reference, place) for name, reference in fields]
 
     def _is_stored_struct(self, inputs: tuple[int, ...]) -> bool:
         """`if(x is null, null, struct(x.a, x.b))` is how Spark stores a struct whose fields have other types."""
@@ -127,7 +127,7 @@ class Expressions:
         if self._name(condition) != "IsNull" or self._name(then) != "Literal" or not self._is_struct(otherwise):
             return False
         whole = self._plan.expressions[condition].inputs[0]
-        return all(self._is_within(each, whole) for each in self._plan.expressions[otherwise].inputs[1::2])
+        return all(self._is_within(child, whole) for child in self._plan.expressions[otherwise].inputs[1::2])
 
     def _is_within(self, reference: int, whole: int) -> bool:
         """Whether it is a field of that, with another type perhaps."""
@@ -156,7 +156,7 @@ class Expressions:
 
     def _field_of_struct(self, struct: StructValue | StructChoice, fields: tuple[str, ...]) -> ColumnValue:
         if isinstance(struct, StructChoice):
-            return merge_values(self.field(each, fields) for each in struct.choices)
+            return merge_values(self.field(choice, fields) for choice in struct.choices)
         found = self._follow(struct.reference, struct.scope, fields)
         if found.value is not None:
             return found.value
@@ -273,7 +273,7 @@ class Expressions:
 
     def _type(self, reference: int) -> str | None:
         """The type JSON of what is passed on; none where an expression makes it."""
-        fields: list[str] = []
+        names: list[str] = []
         found: str | None = None
         while found is None:
             if reference < 0:
@@ -284,18 +284,18 @@ class Expressions:
             if expression.name in {"Cast", "Literal"}:
                 found = self._plan.types[expression.details["type"]]
             elif expression.name == "GetStructField":
-                fields.append(expression.details["field"])
+                names.append(expression.details["field"])
             elif expression.name not in TRANSPARENT:
                 return None
             reference = expression.inputs[0] if expression.inputs else reference
-        for each in reversed(fields):
-            found = None if found is None else field_type(found, each)
+        for name in reversed(names):
+            found = None if found is None else field_type(found, name)
         return found
 
     def _subquery_values(self, node: int) -> list[tuple[int, ColumnValue]]:
         """What a subquery gives, by the ids of its attributes."""
         scope = self._subqueries[node].scope
-        return [(each, scope.get(each, NO_VALUE)) for each in self._plan.nodes[node].output]
+        return [(attribute, scope.get(attribute, NO_VALUE)) for attribute in self._plan.nodes[node].output]
 
     def _subquery(self, expression: Expression, scope: Scope, role: DerivationRank) -> Members:
         """The rows that it has decide about the value; EXISTS asks for nothing else."""
@@ -307,5 +307,5 @@ class Expressions:
         if expression.name != "Exists":
             inner = DerivationRank.IDENTITY if expression.name == "ScalarSubquery" else DerivationRank.TRANSFORMATION
             given = (held.members for _, held in self._subquery_values(node.index))
-            found = found.union(*(self._origins.lift(each, role.of(inner)) for each in given))
+            found = found.union(*(self._origins.lift(member, role.of(inner)) for member in given))
         return self.resolved(found, scope)

@@ -16,8 +16,8 @@ _KEYS: Final = ("groupingAttributes", "leftGroup", "rightGroup")
 
 def _from_all_columns(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """Whatever it gives may be made from all columns below."""
-    given = [each for place, child in enumerate(node.inputs) for each in _columns(work, node, place, child)]
-    members = NO_MEMBERS.union(*(each.members for each in given))
+    given = [column for place, child in enumerate(node.inputs) for column in _columns(work, node, place, child)]
+    members = NO_MEMBERS.union(*(value.members for value in given))
     return _function_output(work, node, members, node.output)
 
 
@@ -35,11 +35,11 @@ def _groups(work: OperatorContext, node: PlanNode) -> Members:
     scope = {}
     for place in range(len(node.inputs)):
         scope.update(work.input_of(node, place).scope)
-    references = [each for name in _KEYS for each in node.expressions_of(name)]
+    references = [reference for name in _KEYS for reference in node.expressions_of(name)]
     for place, name in enumerate(("leftGroupingLen", "rightGroupingLen")):
         count = node.args.get(name)
         if isinstance(count, int) and place < len(node.inputs):
-            references += [-1 - each for each in work.plan.nodes[node.inputs[place]].output[:count]]
+            references += [-1 - attribute for attribute in work.plan.nodes[node.inputs[place]].output[:count]]
     return work.deciding_members(references, scope, DerivationRank.GROUP_BY)
 
 
@@ -49,7 +49,7 @@ def _from_deserialized_columns(work: OperatorContext, node: PlanNode) -> Operato
     for place in range(len(node.inputs)):
         scope.update(work.input_of(node, place).scope)
     names = [name for name in node.args if name.lower().endswith("deserializer")]
-    references = [each for name in names for each in node.expressions_of(name)]
+    references = [reference for name in names for reference in node.expressions_of(name)]
     members = work.deciding_members(references, scope, DerivationRank.TRANSFORMATION)
     made = _function_output(work, node, members, node.output)
     return made._replace(rows=made.rows | _groups(work, node))
@@ -58,10 +58,12 @@ def _from_deserialized_columns(work: OperatorContext, node: PlanNode) -> Operato
 def _append_columns(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """Keys that a function makes stand beside the columns they are made from."""
     below = work.input_of(node)
-    known = [each for each in node.output if each in below.scope]
+    known = [attribute for attribute in node.output if attribute in below.scope]
     members = work.deciding_members(node.expressions_of("deserializer"), below.scope, DerivationRank.TRANSFORMATION)
-    made = _function_output(work, node, members, tuple(each for each in node.output if each not in below.scope))
-    return OperatorOutput({**{each: below.scope[each] for each in known}, **made.scope}, made.rows)
+    made = _function_output(
+        work, node, members, tuple(attribute for attribute in node.output if attribute not in below.scope)
+    )
+    return OperatorOutput({**{attribute: below.scope[attribute] for attribute in known}, **made.scope}, made.rows)
 
 
 def _function_output(
@@ -78,9 +80,9 @@ def _function_output(
 def _name(work: OperatorContext, node: PlanNode) -> str:
     """The user's name for the function, where there is one, or what it is for Spark."""
     for reference in node.expressions_of("functionExpr"):
-        fields = work.plan.expressions[reference].details.get("function") if reference >= 0 else None
-        if fields:
-            return str(fields)
+        function = work.plan.expressions[reference].details.get("function") if reference >= 0 else None
+        if function:
+            return str(function)
     return node.name[0].lower() + node.name[1:]
 
 

@@ -69,7 +69,7 @@ class OperatorContext:
 
     def columns(self, node: PlanNode, scope: Scope) -> list[ColumnValue]:
         """What a node gives, in order."""
-        return [scope.get(each, NO_VALUE) for each in node.output]
+        return [scope.get(attribute, NO_VALUE) for attribute in node.output]
 
 
 Operator: TypeAlias = Callable[[OperatorContext, PlanNode], OperatorOutput]
@@ -92,19 +92,21 @@ def add_columns(
 def read_leaf(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """Each column is its own origin."""
     origins, plan = work.origins, work.plan
-    columns = ((each, origins.column(node.index, (plan.attribute(each).name,))) for each in node.output)
-    return OperatorOutput({each: make_value(ValuePart(frozenset([column]))) for each, column in columns})
+    columns = ((attribute, origins.column(node.index, (plan.attribute(attribute).name,))) for attribute in node.output)
+    return OperatorOutput({attribute: make_value(ValuePart(frozenset([column]))) for attribute, column in columns})
 
 
 def _project(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     below = work.input_of(node)
-    values = (work.expressions.value(each, below.scope) for each in node.expressions_of("projectList"))
+    values = (work.expressions.value(reference, below.scope) for reference in node.expressions_of("projectList"))
     return OperatorOutput(dict(zip(node.output, values, strict=True)), below.rows)
 
 
 def _aggregate(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     below = work.input_of(node)
-    values = (work.expressions.value(each, below.scope) for each in node.expressions_of("aggregateExpressions"))
+    values = (
+        work.expressions.value(reference, below.scope) for reference in node.expressions_of("aggregateExpressions")
+    )
     groups = work.deciding_members(node.expressions_of("groupingExpressions"), below.scope, DerivationRank.GROUP_BY)
     return OperatorOutput(dict(zip(node.output, values, strict=True)), below.rows | groups)
 
@@ -112,13 +114,15 @@ def _aggregate(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 def _window(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     below = work.input_of(node)
     made = node.expressions_of("windowExpressions")
-    return add_columns(below, node.output[-len(made) :], [work.expressions.value(each, below.scope) for each in made])
+    return add_columns(
+        below, node.output[-len(made) :], [work.expressions.value(reference, below.scope) for reference in made]
+    )
 
 
 def _attach_sequence(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """A number for each row, which pandas on Spark takes for an index."""
     below = work.input_of(node)
-    made = [each for each in node.output if each not in below.scope]
+    made = [attribute for attribute in node.output if attribute not in below.scope]
     return add_columns(below, made, [NO_VALUE] * len(made))
 
 
@@ -151,7 +155,7 @@ def _distinct(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 
 
 def _add_deciding_columns(work: OperatorContext, node: PlanNode, scope: Scope, how: DerivationRank) -> Members:
-    return NO_MEMBERS.union(*(work.origins.lift(each.members, how) for each in work.columns(node, scope)))
+    return NO_MEMBERS.union(*(work.origins.lift(value.members, how) for value in work.columns(node, scope)))
 
 
 def _join(work: OperatorContext, node: PlanNode) -> OperatorOutput:
@@ -159,7 +163,9 @@ def _join(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     left, right = work.input_of(node), work.input_of(node, 1)
     both = {**left.scope, **right.scope}
     references = [
-        each for name in ("condition", "asOfCondition", "orderExpression") for each in node.expressions_of(name)
+        reference
+        for name in ("condition", "asOfCondition", "orderExpression")
+        for reference in node.expressions_of(name)
     ]
     rows = left.rows | right.rows | work.deciding_members(references, both, DerivationRank.JOIN)
     return OperatorOutput(left.scope if node.args.get("joinType") in {"LeftSemi", "LeftAnti"} else both, rows)
@@ -182,7 +188,7 @@ def _lateral_join(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 
 def _union(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """By position, under the first child's ids."""
-    below = [(work.plan.nodes[each], work.outcomes[each]) for each in _union_inputs(work.plan, node)]
+    below = [(work.plan.nodes[index], work.outcomes[index]) for index in _union_inputs(work.plan, node)]
     columns = [work.columns(child, outcome.scope) for child, outcome in below]
     values = (merge_values(several) for several in zip(*columns, strict=True))
     rows = NO_MEMBERS.union(*(outcome.rows for _, outcome in below))
@@ -207,8 +213,8 @@ def _set_operation(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     left, right = work.input_of(node), work.input_of(node, 1)
     sides = ((node.inputs[0], left), (node.inputs[1], right))
     compared = (
-        _add_deciding_columns(work, work.plan.nodes[each], outcome.scope, DerivationRank.FILTER)
-        for each, outcome in sides
+        _add_deciding_columns(work, work.plan.nodes[index], outcome.scope, DerivationRank.FILTER)
+        for index, outcome in sides
     )
     return OperatorOutput(left.scope, (left.rows | right.rows).union(*compared))
 
@@ -216,20 +222,20 @@ def _set_operation(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 def _expand(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """Each row as often as there are projections: GROUPING SETS, UNPIVOT."""
     scope, rows = work.input_of(node)
-    projections = [tuple(each["x"]) for each in node.args["projections"]]
+    projections = [tuple(projection["x"]) for projection in node.args["projections"]]
     made: dict[int, ColumnValue] = {}
     values: Scope = {}
     for attribute, references in zip(node.output, zip(*projections, strict=True), strict=True):
-        for each in references:
-            if each not in made:
-                made[each] = work.expressions.value(each, scope)
-        values[attribute] = merge_values(made[each] for each in dict.fromkeys(references))
+        for reference in references:
+            if reference not in made:
+                made[reference] = work.expressions.value(reference, scope)
+        values[attribute] = merge_values(made[reference] for reference in dict.fromkeys(references))
     return OperatorOutput(values, rows)
 
 
 def _generate(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     below = work.input_of(node)
-    outputs = [-1 - each for each in node.expressions_of("generatorOutput")]
+    outputs = [-1 - reference for reference in node.expressions_of("generatorOutput")]
     reference = node.expressions_of("generator")[0]
     generator = work.plan.expressions[reference]
     if generator.name == "Stack":
@@ -250,12 +256,12 @@ def _of_array(
     array = work.plan.expressions[generator.inputs[0]] if generator.inputs and generator.inputs[0] >= 0 else None
     if array is None or array.name != "CreateArray" or generator.name not in {"Explode", "Inline"}:
         return None
-    element = merge_values(work.expressions.value(each, scope) for each in array.inputs)
+    element = merge_values(work.expressions.value(reference, scope) for reference in array.inputs)
     if element.struct is None:
         return None
     if generator.name == "Explode":
         return [element]
-    return [work.expressions.field(element, (work.plan.attribute(each).name,)) for each in outputs]
+    return [work.expressions.field(element, (work.plan.attribute(attribute).name,)) for attribute in outputs]
 
 
 def _makes_rows(plan: Plan, generator: Expression) -> bool:
@@ -267,7 +273,7 @@ def _makes_rows(plan: Plan, generator: Expression) -> bool:
 def _stacked(work: OperatorContext, references: tuple[int, ...], width: int, scope: Scope) -> list[ColumnValue]:
     """`stack(n, a, b, c, d)`: n rows, filled one after the other."""
     rows = (references[n::width] for n in range(width))
-    return [merge_values(work.expressions.value(each, scope) for each in column) for column in rows]
+    return [merge_values(work.expressions.value(reference, scope) for reference in column) for column in rows]
 
 
 def _with_ctes(work: OperatorContext, node: PlanNode) -> OperatorOutput:

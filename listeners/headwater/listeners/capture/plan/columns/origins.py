@@ -84,7 +84,7 @@ class OriginSets:
 
     def outer(self, members: Members) -> list[int]:
         """Those that stand for attributes of an outer query."""
-        return [each for each in members if self._columns[each >> _BITS][0] < 0] if self._has_outer else []
+        return [member for member in members if self._columns[member >> _BITS][0] < 0] if self._has_outer else []
 
     def column_origins(self, members: Iterable[int], text: str | None) -> list[ColumnOrigin]:
         found: list[ColumnOrigin] = []
@@ -105,7 +105,7 @@ class OriginSets:
     def _position(self, leaf: int, column: str) -> int:
         known = self._positions.get(leaf)
         if known is None:
-            names = (self._plan.attribute(each).name for each in self._plan.nodes[leaf].output)
+            names = (self._plan.attribute(attribute).name for attribute in self._plan.nodes[leaf].output)
             known = self._positions[leaf] = {name: n for n, name in reversed([*enumerate(names)])}
         return known[column]
 

@@ -47,7 +47,7 @@ def match_by_position(lineage: QueryLineage, plan: Plan, query: int, target_colu
     output = plan.nodes[query].output
     if len(output) != len(target_columns):
         raise PlanError(f"{len(output)} columns are written into {len(target_columns)}")
-    return {(name,): lineage.columns.get(each, ()) for name, each in zip(target_columns, output, strict=True)}
+    return {(name,): lineage.columns.get(attribute, ()) for name, attribute in zip(target_columns, output, strict=True)}
 
 
 def match_by_name(
@@ -55,6 +55,6 @@ def match_by_name(
 ) -> OriginsByTarget:
     """What a query gives beside the target's columns is left out, and so is what it doesn't give."""
     fold = str if case_sensitive else str.lower
-    given = {fold(plan.attribute(each).name): each for each in reversed(plan.nodes[query].output)}
+    given = {fold(plan.attribute(attribute).name): attribute for attribute in reversed(plan.nodes[query].output)}
     names = [name for name in target_columns if fold(name) in given]
     return {(name,): lineage.columns.get(given[fold(name)], ()) for name in names}

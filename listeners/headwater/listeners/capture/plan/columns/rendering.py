@@ -67,7 +67,7 @@ class ExpressionRenderer:
     def text(self, reference: int, scope: Scope) -> tuple[str, bool]:
         """The text, and whether it needs brackets inside of another."""
         top = self._render_reference(reference, scope)
-        waiting = [(each, top.scope) for each in reversed(top.pieces)]
+        waiting = [(piece, top.scope) for piece in reversed(top.pieces)]
         found: list[str] = []
         room = MAX_LENGTH
         while waiting and room > 0:
@@ -77,7 +77,7 @@ class ExpressionRenderer:
                 room -= len(piece)
             else:
                 inner = self._render_reference(piece.reference, place)
-                waiting.extend((each, inner.scope) for each in reversed(_with_brackets(inner, piece.symbol)))
+                waiting.extend((part, inner.scope) for part in reversed(_with_brackets(inner, piece.symbol)))
         text = "".join(found)
         return (text[: MAX_LENGTH - 1] + _ELLIPSIS if waiting or room < 0 else text), bool(top.symbol)
 
@@ -87,7 +87,7 @@ class ExpressionRenderer:
             text, is_compound = self._render_value(reference, held)
             return _RenderedText([text], " " if is_compound else "", scope)
         if fields:
-            return _RenderedText([_ChildText(reference, " "), *(f".{_quote(each)}" for each in fields)], "", scope)
+            return _RenderedText([_ChildText(reference, " "), *(f".{_quote(name)}" for name in fields)], "", scope)
         expression = self._plan.expressions[reference]
         if "symbol" in expression.details and len(expression.inputs) == 2:
             return _operator(expression, scope)
@@ -120,7 +120,10 @@ class ExpressionRenderer:
     def _subquery(self, expression: Expression) -> str:
         if expression.name == "Exists":
             return "exists(select)"
-        columns = (self._render_value(-1 - each, held)[0] for each, held in self._given(expression.details["plan"])[:9])
+        columns = (
+            self._render_value(-1 - attribute, held)[0]
+            for attribute, held in self._given(expression.details["plan"])[:9]
+        )
         return f"(select {', '.join(columns)})"
 
     def _render_value(self, reference: int, held: ColumnValue) -> tuple[str, bool]:
@@ -154,8 +157,8 @@ def _quote(name: str) -> str:
 
 def _operator(expression: Expression, scope: Scope) -> _RenderedText:
     """`a + b`; of a chain of one operator only what stands on the right is bracketed."""
-    fields = str(expression.details["symbol"])
-    symbol = _SYMBOLS.get(fields, fields)
+    word = str(expression.details["symbol"])
+    symbol = _SYMBOLS.get(word, word)
     left, right = expression.inputs
     return _RenderedText([_ChildText(left, symbol), f" {symbol} ", _ChildText(right, " ")], symbol, scope)
 
@@ -169,10 +172,10 @@ def _call(expression: Expression, before: str = "") -> Iterator[_TextPiece]:
 
 
 def _comma_list(references: tuple[int, ...]) -> Iterator[_TextPiece]:
-    for n, each in enumerate(references):
+    for n, reference in enumerate(references):
         if n:
             yield ", "
-        yield _ChildText(each)
+        yield _ChildText(reference)
 
 
 def _literal(expression: Expression) -> Iterator[_TextPiece]:
@@ -198,8 +201,8 @@ def _case(expression: Expression) -> Iterator[_TextPiece]:
 def _struct(expression: Expression) -> Iterator[_TextPiece]:
     yield "struct("
     names = expression.details.get("fields") or ["?"] * (len(expression.inputs) // 2)
-    for n, (name, each) in enumerate(zip(names, expression.inputs[1::2], strict=False)):
-        yield from (", " if n else "", _ChildText(each), f" as {_quote(name)}")
+    for n, (name, reference) in enumerate(zip(names, expression.inputs[1::2], strict=False)):
+        yield from (", " if n else "", _ChildText(reference), f" as {_quote(name)}")
     yield ")"
 
 
@@ -227,10 +230,10 @@ def _surround(*words: str) -> Callable[[Expression], Iterator[_TextPiece]]:
     """The words, with the children between them."""
 
     def form(expression: Expression) -> Iterator[_TextPiece]:
-        for word, each in zip(words, (*expression.inputs, None), strict=False):
+        for word, reference in zip(words, (*expression.inputs, None), strict=False):
             yield word
-            if each is not None:
-                yield _ChildText(each, " ")
+            if reference is not None:
+                yield _ChildText(reference, " ")
 
     return form
 

@@ -35,59 +35,59 @@ PADDING: Final = frozenset(["charTypeWriteSideCheck", "varcharTypeWriteSideCheck
 def roles_of(expression: Expression) -> Iterator[Role]:
     """References to the children that count, each with what it does."""
     rule = _RULES.get(expression.name)
-    return ((each, _VALUE) for each in expression.inputs) if rule is None else rule(expression)
+    return ((child, _VALUE) for child in expression.inputs) if rule is None else rule(expression)
 
 
 def _chosen_by_first(expression: Expression) -> Iterator[Role]:
     first, *others = expression.inputs
     yield first, _CHOICE
-    yield from ((each, _VALUE) for each in others)
+    yield from ((child, _VALUE) for child in others)
 
 
 def _chosen_by_others(expression: Expression) -> Iterator[Role]:
     """`max_by(x, y)`, `filter(array, condition)`."""
     first, *others = expression.inputs
     yield first, _VALUE
-    yield from ((each, _CHOICE) for each in others)
+    yield from ((child, _CHOICE) for child in others)
 
 
 def _case(expression: Expression) -> Iterator[Role]:
     """Condition, value, condition, value …, and the value of ELSE."""
     last = len(expression.inputs) - 1
-    for n, each in enumerate(expression.inputs):
-        yield each, _VALUE if n % 2 or n == last else _CHOICE
+    for n, child in enumerate(expression.inputs):
+        yield child, _VALUE if n % 2 or n == last else _CHOICE
 
 
 def _coalesce(expression: Expression) -> Iterator[Role]:
     """Each but the last decides, by being null, whether the next one counts."""
-    for n, each in enumerate(expression.inputs):
-        yield each, _VALUE
+    for n, child in enumerate(expression.inputs):
+        yield child, _VALUE
         if n < len(expression.inputs) - 1:
-            yield each, _CHOICE
+            yield child, _CHOICE
 
 
 def _aggregate(expression: Expression) -> Iterator[Role]:
     """The function, and its FILTER."""
     function, *condition = expression.inputs
     yield function, DerivationRank.AGGREGATION
-    yield from ((each, _CHOICE) for each in condition)
+    yield from ((child, _CHOICE) for child in condition)
 
 
 def _window(expression: Expression) -> Iterator[Role]:
     """The function, and the window: partitions, order, frame."""
     function, *window = expression.inputs
     yield function, _VALUE
-    yield from ((each, DerivationRank.WINDOW) for each in window)
+    yield from ((child, DerivationRank.WINDOW) for child in window)
 
 
 def _fields(expression: Expression) -> Iterator[Role]:
     """Names and values in turn."""
-    return ((each, _VALUE) for each in expression.inputs[1::2])
+    return ((child, _VALUE) for child in expression.inputs[1::2])
 
 
 def _body(expression: Expression) -> Iterator[Role]:
     """Of a lambda: what its variables hold are elements of what it is applied to."""
-    return ((each, _VALUE) for each in expression.inputs[:1])
+    return ((child, _VALUE) for child in expression.inputs[:1])
 
 
 def _no_roles(expression: Expression) -> Iterator[Role]:

@@ -7,11 +7,12 @@ plans carry them along: a MERGE has the same lineage however its table is stored
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from headwater.listeners.capture.plan.columns.expressions import OperatorOutput
 from headwater.listeners.capture.plan.columns.operators import OperatorContext
-from headwater.listeners.capture.plan.columns.origins import DerivationRank
+from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank, Members
 from headwater.listeners.capture.plan.columns.values import Scope, merge_values
 from headwater.listeners.capture.plan.tree import Expression, Plan, PlanNode
 
@@ -28,6 +29,17 @@ class Assignment(NamedTuple):
     scope: Scope
 
 
+@dataclass(frozen=True)
+class RowChanges:
+    """What a command does to its target."""
+
+    target: tuple[int, ...]
+    """Ids of the target's columns."""
+    assignments: tuple[Assignment, ...] = ()
+    rows: Members = NO_MEMBERS
+    """What decides about which rows are changed, and how."""
+
+
 def merge_rows(work: OperatorContext, node: PlanNode) -> OperatorOutput:
     """What a MERGE became: for each row one of some instructions, each of which gives all columns anew."""
     scope, rows = work.input_of(node)
@@ -42,12 +54,12 @@ def merge_rows(work: OperatorContext, node: PlanNode) -> OperatorOutput:
 def merge_alternatives(plan: Plan, node: PlanNode) -> list[tuple[int, ...]]:
     """The rows that its instructions give; of one that is split in two, both."""
     done = read_clauses(plan, node, INSTRUCTIONS)
-    ways = (argument(each, name) for each in done for name in ("output", "otherOutput"))
+    ways = (argument(action, name) for action in done for name in ("output", "otherOutput"))
     return [way for way in ways if way]
 
 
 def instruction_conditions(plan: Plan, node: PlanNode) -> list[int]:
-    return [ref for each in read_clauses(plan, node, INSTRUCTIONS) for ref in argument(each, "condition")]
+    return [ref for action in read_clauses(plan, node, INSTRUCTIONS) for ref in argument(action, "condition")]
 
 
 def argument(expression: Expression, name: str) -> tuple[int, ...]:

@@ -46,7 +46,7 @@ def field_type(struct: str, name: str) -> str | None:
     """The type JSON of a struct's field."""
     parsed: Any = json.loads(struct)
     fields: list[Mapping[str, Any]] = parsed.get("fields", []) if isinstance(parsed, dict) else []
-    return next((json.dumps(each["type"]) for each in fields if each["name"] == name), None)
+    return next((json.dumps(field["type"]) for field in fields if field["name"] == name), None)
 
 
 def sql_name(kind: str) -> str:

@@ -62,22 +62,22 @@ _DEEPEST_CHOICE: Final = 30
 def choose_struct(values: Iterable[ColumnValue]) -> StructChoice | None:
     """The struct that is one of these; None where the query made none of them."""
     choices = tuple(values)
-    if not any(each.struct is not None for each in choices):
+    if not any(choice.struct is not None for choice in choices):
         return None
-    depth = 1 + max(each.struct.depth if isinstance(each.struct, StructChoice) else 0 for each in choices)
+    depth = 1 + max(choice.struct.depth if isinstance(choice.struct, StructChoice) else 0 for choice in choices)
     return StructChoice(choices, depth) if depth <= _DEEPEST_CHOICE else None
 
 
 def merge_values(values: Iterable[ColumnValue]) -> ColumnValue:
     """A column that is sometimes one of these, sometimes another."""
-    several = list({id(each): each for each in values if each.parts}.values())
+    several = list({id(value): value for value in values if value.parts}.values())
     if len(several) < 2:
         return several[0] if several else NO_VALUE
     merged: dict[str | None, ValuePart] = {}
-    for part in (part for each in several for part in each.parts):
+    for part in (part for value in several for part in value.parts):
         known = merged.get(part.text)
         merged[part.text] = part if known is None else part._replace(members=known.members | part.members)
-    members = NO_MEMBERS.union(*(each.members for each in several))
+    members = NO_MEMBERS.union(*(value.members for value in several))
     return ColumnValue(tuple(merged.values()), members, choose_struct(several))
 
 
@@ -87,7 +87,7 @@ def field_of(whole: ColumnValue, fields: tuple[str, ...], origins: OriginSets) -
         return whole
     parts: list[ValuePart] = []
     for members, text, is_compound in whole.parts:
-        deeper = frozenset(origins.deeper(each, fields) for each in members)
+        deeper = frozenset(origins.deeper(member, fields) for member in members)
         base = f"({text})" if is_compound else text
         parts.append(ValuePart(deeper, None if base is None else ".".join((base, *fields))))
-    return ColumnValue(tuple(parts), NO_MEMBERS.union(*(each.members for each in parts)))
+    return ColumnValue(tuple(parts), NO_MEMBERS.union(*(part.members for part in parts)))
