@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import zipfile
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
+from headwater.jvm import loader
 from headwater.jvm.archives import FACTS
+from headwater.jvm.cache import ArchiveCache
 from headwater.jvm.loader import ClassOrigin, JavaError
 from headwater.listeners.capture import jvm
 from headwater.listeners.capture.jvm import JavaClasses
@@ -22,6 +25,10 @@ pytestmark = pytest.mark.spark
 NAME = "SqlExecutionListener"
 BROKEN = "Broken"
 FORMATS = ("Iceberg", "Delta", "Paimon", "Hudi", "Kafka")
+
+
+class EndOfJobError(Exception):
+    pass
 
 
 class Start(NamedTuple):
@@ -100,3 +107,28 @@ def test_a_driver_that_ends_before_all_is_compiled_spares_the_next_one_what_is(
     kept = sorted(each.name for each in (tmp_path / "class-files").iterdir())
     assert len(kept) == 2, "what was begun is no more needed"
     assert not [name for name in kept if name.startswith("begun")]
+
+
+def test_what_is_compiled_behind_a_start_is_kept_as_it_goes(
+    java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes seconds. If it were kept at the end alone, jobs that end before would compile the same for ever."""
+    monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path))
+    monkeypatch.setattr(loader, "_KEEP_SECONDS", 0.0)
+    counts: list[int] = []
+
+    def add(self: ArchiveCache, key: str, content: bytes) -> None:
+        if key.startswith("begun-"):
+            counts.append(len(zipfile.ZipFile(BytesIO(content)).namelist()))
+        if len(counts) == 3:
+            raise EndOfJobError
+        real(self, key, content)
+
+    real = ArchiveCache.add
+    monkeypatch.setattr(ArchiveCache, "add", add)
+    with spark_classes(java_home) as gateway:
+        java = JavaClasses(SimpleNamespace(_gateway=gateway, _jvm=gateway.jvm))
+        with pytest.raises(EndOfJobError):
+            java.keep()
+    assert counts == sorted(set(counts)), "each has more classes than the one before"
+    assert [each.name.partition("-")[0] for each in (tmp_path / "class-files").iterdir()] == ["begun"]

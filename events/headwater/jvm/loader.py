@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from headwater.errors import HeadwaterError
 from headwater.events.redaction import READ
@@ -25,6 +26,7 @@ from headwater.jvm.bundled import JarIdentities, find_bundled
 from headwater.jvm.cache import ArchiveCache, key_of, path_of, place_of, state_of
 
 _LOG = logging.getLogger(__name__)
+_KEEP_SECONDS: Final = 1.0
 
 
 class JavaError(HeadwaterError):
@@ -206,8 +208,9 @@ class SharedLoader:
 
     def keep_begun(self) -> None:
         """Keep what was compiled so far: a driver that ends before the rest is compiled spares the next one this."""
-        if self._compiled is not None and self.compiled != self._begun:
+        if self._compiled is not None and (compiled := self.compiled) != self._begun:
             ArchiveCache().add(self._begun_key, pack(self._class_files(), ArchiveFacts()))
+            self._begun = compiled
 
     def keep(self, missing: Iterable[str] = ()) -> None:
         """Compile what wasn't needed so far, and keep all of it for drivers to come."""
@@ -236,13 +239,18 @@ class SharedLoader:
 
     def _compile_rest(self) -> None:
         """Compile what nothing has needed so far, beside the loader in use: a class that can't be compiled, whose users
-        can't be either, makes a loader fail for whatever it is asked for next."""
+        can't be either, makes a loader fail for whatever it is asked for next. It takes seconds, and a job may end any
+        time: what there is by then is kept now and then, so that jobs of seconds compile each class once."""
         sources = dict(self.sources)
         loader = self._make_compiler(sources)
+        kept = time.monotonic()
         for name in tuple(sources):
+            if time.monotonic() - kept >= _KEEP_SECONDS:
+                self.keep_begun()
+                kept = time.monotonic()
             try:
                 loader.loadClass(f"{self._package}.{name.removesuffix('.java')}")
-            except Exception as e:  # noqa: BLE001, PERF203 - what needs it was reported
+            except Exception as e:  # noqa: BLE001 - what needs it was reported
                 _LOG.debug("%s can't be compiled here: %s", name, root_message(e))
                 del sources[name]
                 loader = self._make_compiler(sources)
