@@ -14,7 +14,8 @@ from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import WriteBatch
 from headwater.lineage.mapping import map_event
-from headwater.lineage.replacement.areas import Area, drop_area, has_area
+from headwater.lineage.replacement.areas import Area, area_name, drop_area, has_area
+from headwater.lineage.replacement.switching import switch_over_for
 from headwater.lineage.rows import RowSet
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.testing.examples import EXAMPLES
@@ -127,6 +128,21 @@ class TestSwitch:
         assert replayed(log, options).is_switched
 
 
+def test_a_copy_of_the_old_file_that_was_not_finished_is_no_switch_over(log: LocalLog, tmp_path: Path) -> None:
+    """It finds a replay that takes what a kill left of that copy for replaced tables, and throws the rebuilt ones away:
+    it happened in a file that was replaced before."""
+    options = StoreOptions.at(str(tmp_path / "store.db"))
+    append(log, 0, 30)
+    assert replayed(log, options).is_switched
+    assert not replayed(log, options, switches=False).is_switched
+    former = Path(area_name(options.beside(Area.FORMER.value).target))
+    former.touch()
+    switch_over_for(options).recover()
+    assert [has_area(options, each) for each in Area] == [True, False]
+    assert replayed(log, options).is_switched
+    assert compared(options, Area.FORMER).differing == 0
+
+
 class TestComparison:
     def test_events_that_only_one_store_has_read_are_no_differences(
         self, log: LocalLog, options: StoreOptions, store: Store
@@ -169,6 +185,8 @@ class TestNewStore:
         assert result.events == 50
         with open_store(options) as after:
             assert digest_in(after) == law(log)
+        found = compared(options, old)
+        assert (found.differing, found.unread) == (0, (0, 50)), "rows of two databases come in the same order"
 
 
 def view_names(store: Store) -> list[str]:

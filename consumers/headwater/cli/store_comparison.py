@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, whole_number
 from headwater.cli.output import CommandOutput
+from headwater.cli.replay_output import ProgressLines
 from headwater.cli.store import add_store, options_of
 from headwater.errors import ConfigurationError
 
@@ -43,10 +45,19 @@ no other row differs, 1 if one does.""",
     flags=[add_store, _flags],
 )
 def compare(given: Namespace, output: CommandOutput) -> int:
+    from headwater.consumers.replay.filling import PhaseProgress  # noqa: PLC0415
     from headwater.lineage.replacement.comparison import compare_stores  # noqa: PLC0415
+    from headwater.lineage.replacement.copying import count_rows  # noqa: PLC0415
 
+    lines = ProgressLines(given.output, sys.stderr)
     with _read(options_of(given)) as one, _read(_other(given)) as other:
-        found = compare_stores(one, other, given.differences)
+        progress = PhaseProgress("comparing", "rows", count_rows(one))
+
+        def report(done: int) -> None:
+            progress.done = done
+            lines.show(progress)
+
+        found = compare_stores(one, other, given.differences, report)
     _give(output, found)
     return Exit.FAILED if found.differing else Exit.DONE
 

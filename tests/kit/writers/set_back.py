@@ -130,10 +130,10 @@ def replayed(log: LocalLog, options: StoreOptions, **more: Any) -> ReplayResult:
     return Replay(options, [source(log, options)], replace(SETTINGS, **settings), lambda _: None, **more).run()
 
 
-def compared(options: StoreOptions, area: Area, most: int = 100) -> StoreComparison:
-    """A store beside its fresh or former tables, as `headwater store compare` compares them."""
-    targets = options.target, options.beside(area.value).target
+def compared(options: StoreOptions, other: StoreOptions | Area) -> StoreComparison:
+    """A store beside another one, or beside its fresh or former tables, as `headwater store compare` compares them."""
+    beside = options.beside(other.value) if isinstance(other, Area) else other
     with ExitStack() as stack:
-        engines = [stack.enter_context(open_engine(each, readonly=True)) for each in targets]
-        one, other = (stack.enter_context(each.connect()) for each in engines)
-        return compare_stores(one, other, most)
+        engines = [stack.enter_context(open_engine(each.target, readonly=True)) for each in (options, beside)]
+        first, second = (stack.enter_context(each.connect()) for each in engines)
+        return compare_stores(first, second, most=100)

@@ -39,12 +39,13 @@ class SQLiteSwitchOver:
     def recover(self) -> None:
         """Remove the copy of the live tables if they weren't replaced after that; else the fresh file, which they have.
 
-        Each replacement is counted in the file that was replaced.
+        Each replacement is counted in the file that was replaced. A copy that wasn't finished has no tables.
         """
         if not (has_area(self._options, Area.FORMER) and has_area(self._options, Area.FRESH)):
             return
-        counts = [_replacements(each) for each in (self._options, self._options.beside(Area.FORMER.value))]
-        drop_area(self._options, Area.FRESH if counts[0] > counts[1] else Area.FORMER)
+        now, before = (_replacements(each) for each in (self._options, self._options.beside(Area.FORMER.value)))
+        is_replaced = now is not None and before is not None and now > before
+        drop_area(self._options, Area.FRESH if is_replaced else Area.FORMER)
 
     def followers(self) -> Sequence[str]:
         """Everything is in the file, and stays there."""
@@ -89,10 +90,9 @@ class SQLiteFence:
             source.backup(copy)
 
 
-def _replacements(options: StoreOptions) -> int:
+def _replacements(options: StoreOptions) -> int | None:
     with open_engine(options.target) as engine, engine.connect() as connection:
-        is_store = inspect(connection).has_table(MARKS.name)
-        return read_replacements(connection) if is_store else 0
+        return read_replacements(connection) if inspect(connection).has_table(MARKS.name) else None
 
 
 def _replace_rows(connection: Connection, table: str, source: str, target: str) -> None:
