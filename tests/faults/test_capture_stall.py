@@ -16,11 +16,11 @@ from tests.kit.faults.capture import (
     await_blocked,
     compiled,
     driver,
-    in_threads,
     open_gate,
     tapped,
     used_heap,
 )
+from tests.kit.threads import in_threads
 from tests.kit.waiting import until
 
 if TYPE_CHECKING:

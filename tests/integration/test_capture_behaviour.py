@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headwater.events import Committed, Gap
-from tests.kit.faults.capture import BLOCKING_LISTENER, compiled, driver, in_threads, open_gate, tapped
+from tests.kit.faults.capture import BLOCKING_LISTENER, compiled, driver, open_gate, tapped
 from tests.kit.spark.driver import attached, of
+from tests.kit.threads import in_threads
 from tests.kit.waiting import PATIENCE
 
 if TYPE_CHECKING:

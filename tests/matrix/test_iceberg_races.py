@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,10 @@ from headwater.listeners.capture.pipeline import EventPipeline
 from headwater.listeners.capture.records import Record, StatementRecord
 from tests.kit.faults.capture import compiled
 from tests.kit.formats import iceberg_race
-from tests.kit.formats.iceberg_race import check, in_threads, made_in, race, tables_of, write
+from tests.kit.formats.iceberg_race import check, made_in, race, tables_of, write
 from tests.kit.formats.iceberg_truth import metadata_at
 from tests.kit.spark.driver import ICEBERG, Driver, of, shared_driver_fixture
+from tests.kit.threads import in_threads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,7 +85,7 @@ def test_many_commits_and_another_application(driver: Driver, java_home: Path) -
     environment = {**os.environ, "JAVA_HOME": str(java_home), "SPARK_LOCAL_IP": "127.0.0.1"}
 
     def work(spark: SparkSession) -> None:
-        in_threads(partial(write, spark, db, f"t{name}", 50) for name in range(4))
+        in_threads(4, lambda number: write(spark, db, f"t{number}", 50))
 
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as other:
         try:

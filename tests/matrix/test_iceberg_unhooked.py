@@ -6,15 +6,14 @@ hook does.
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from headwater.events import Committed, Gap
 from headwater.events.health import GapReason
-from tests.kit.formats.iceberg_race import check, in_threads, made_in, race, tables_of, write
+from tests.kit.formats.iceberg_race import check, made_in, race, tables_of, write
 from tests.kit.formats.iceberg_truth import metadata_at
 from tests.kit.spark.driver import ICEBERG, Driver, driver_fixture, of, the
+from tests.kit.threads import in_threads
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("iceberg")]
 
@@ -59,7 +58,7 @@ def test_deletes_that_race_are_candidates(driver: Driver) -> None:
         for n in range(first, first + 10):
             driver.spark.sql(f"DELETE FROM ice.{db}.c WHERE id = {n}")
 
-    events = driver.events_of(lambda _: in_threads(partial(delete, each) for each in (0, 10, 20)))
+    events = driver.events_of(lambda _: in_threads(3, lambda number: delete(10 * number)))
     truth = metadata_at(driver.warehouse / "ice" / db / "c").ids[1:]
     exact, open_ = set(), 0
     for committed in of(Committed, events):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-import threading
-import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -197,24 +195,3 @@ def java_threads(spark: SparkSession) -> set[str]:
     jvm = context._jvm
     names = {thread.getName() for thread in jvm.java.lang.Thread.getAllStackTraces().keySet()}
     return {name for name in names if "headwater" in name}
-
-
-def in_threads(threads: int, work: Callable[[int], object]) -> float:
-    """Do it in several threads at once, each with its number; how many seconds that took. What one raises is raised."""
-    failures: list[BaseException] = []
-
-    def run(number: int) -> None:
-        try:
-            work(number)
-        except BaseException as e:  # noqa: BLE001 - raised below
-            failures.append(e)
-
-    started = time.monotonic()
-    running = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return time.monotonic() - started

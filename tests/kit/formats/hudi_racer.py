@@ -5,13 +5,13 @@ Each row holds its number and its table's count of what it read; Hudi writes int
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.events import Committed, Gap
 from tests.kit.formats.hudi_place import Place
 from tests.kit.spark.driver import of
+from tests.kit.threads import in_threads
 
 WRITERS: Final = 2
 _NAME: Final = "spark.headwater.job.name"
@@ -42,21 +42,7 @@ def make_tables(place: Place) -> None:
 def race(place: Place, rounds: int) -> dict[str, CommitReport]:
     place.events_of()
     before = len(place.driver.bus.events)
-    failures: list[BaseException] = []
-
-    def run(writer: int) -> None:
-        try:
-            _write(place, writer, rounds)
-        except BaseException as e:  # noqa: BLE001 - reported by the caller
-            failures.append(e)
-
-    threads = [threading.Thread(target=run, args=(writer,)) for writer in range(WRITERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    in_threads(WRITERS, lambda writer: _write(place, writer, rounds))
     place.events_of()
     events = place.driver.bus.events[before:]
     exact = {"the table was refreshed meanwhile"}

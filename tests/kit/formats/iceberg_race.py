@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +11,7 @@ from headwater.events import Committed, Event
 from tests.kit.formats.iceberg_truth import metadata_at
 from tests.kit.spark.driver import ICEBERG, Driver, of
 from tests.kit.spark.session import spark_session
+from tests.kit.threads import in_threads
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,29 +37,12 @@ def write(spark: SparkSession, db: str, writer: str, commits: int) -> None:
         spark.sql(f"INSERT INTO ice.{db}.w{n % TABLES} {counted}")
 
 
-def in_threads(works: Iterable[Callable[[], object]]) -> None:
-    faults: list[BaseException] = []
-
-    def guarded(work: Callable[[], object]) -> None:
-        try:
-            work()
-        except BaseException as e:  # noqa: BLE001 - whatever it is, the test's own thread tells it
-            faults.append(e)
-
-    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not faults, faults
-
-
 def race(driver: Driver, threads: int, commits: int) -> tuple[str, list[Event]]:
     """One session, several threads."""
     db = tables_of(driver)
 
     def work(spark: SparkSession) -> None:
-        in_threads(partial(write, spark, db, f"t{name}", commits) for name in range(threads))
+        in_threads(threads, lambda number: write(spark, db, f"t{number}", commits))
 
     return db, driver.events_of(work)
 

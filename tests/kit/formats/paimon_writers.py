@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from headwater.events import Committed, Gap
 from tests.kit.spark.driver import PAIMON, Driver, Extensions, driver_with, of
+from tests.kit.threads import in_threads
 
 NAME: Final = "spark.headwater.job.name"
 
@@ -27,21 +27,7 @@ def at(warehouse: str) -> Extensions:
 def write(driver: Driver, database: str, first: int, threads: int, commits: int) -> dict[str, list[list[Any]]]:
     """Each commit adds its value to `t`, and how many rows `s` had for it: `s` gets one row with each of its commits.
     What was reported, by the job of each value: `[[output snapshots], [what was read of s], gaps]`."""
-    failures: list[BaseException] = []
-
-    def run(number: int) -> None:
-        try:
-            _commits(driver, database, first + number * 10_000, commits)
-        except BaseException as e:  # noqa: BLE001 - reported by the caller
-            failures.append(e)
-
-    running = [threading.Thread(target=run, args=(each,)) for each in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if failures:
-        raise failures[0]
+    in_threads(threads, lambda number: _commits(driver, database, first + number * 10_000, commits))
     assert driver.capture.drain(60), "capture didn't come to an end"
     assert not driver.bus.faults, driver.bus.faults
     return _reported(driver, range(first, first + threads * 10_000))

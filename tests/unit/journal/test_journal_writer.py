@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,6 +32,7 @@ from headwater.journal import (
     SyncFailedError,
 )
 from headwater.journal.lock import is_locked
+from tests.kit.threads import in_threads
 
 PLAIN = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
 DEADLINE = 20.0
@@ -247,21 +247,12 @@ def test_threads_append_in_one_order(tmp_path: Path) -> None:
                 value = b"%d-%d" % (name, number)
                 given[journal.append(value)] = value
 
-        in_threads(work, 8)
+        in_threads(8, work)
     assert sorted(given) == list(range(800))
     assert values_from(tmp_path) == [given[offset] for offset in range(800)]
     for name in range(8):
         own = [value for _, value in sorted(given.items()) if value.startswith(b"%d-" % name)]
         assert own == [b"%d-%d" % (name, number) for number in range(100)]
-
-
-def in_threads(work: Callable[[int], None], count: int) -> None:
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(DEADLINE)
-        assert not thread.is_alive()
 
 
 def test_the_size_limit_drops_the_oldest_and_tells_who_lost_it(tmp_path: Path) -> None:
@@ -396,7 +387,7 @@ def test_a_failed_sync_is_told_to_all_who_wait_and_its_file_is_left(tmp_path: Pa
                 journal.append(b"doubtful")
             reported.append(error.value)
 
-        in_threads(work, 6)
+        in_threads(6, work)
         assert [error.unknown for error in reported] == [True] * 6
         files.fails_sync = False
         flush_until_sound(journal)
