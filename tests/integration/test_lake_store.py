@@ -18,7 +18,7 @@ from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, Order
 from headwater.consumers.spark.pipeline.lake import LakeTables, compact, expire
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
 from headwater.consumers.spark.pipeline.lake.writer import LakeBatchWriter
-from headwater.consumers.spark.pipeline.range_reading import SparkRangeReader
+from headwater.consumers.spark.pipeline.polled_batches import SparkRangeReader
 from headwater.errors import ConfigurationError, HeadwaterError
 from headwater.lineage.client import Lineage
 from headwater.lineage.lake import LakeAddress

@@ -17,7 +17,7 @@ from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.replay.ranges import Positions, RangeSource
 from headwater.consumers.replay.replay import Replay, ReplayResult
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, BatchWriter
-from headwater.consumers.spark.pipeline.range_reading import SparkRangeReader
+from headwater.consumers.spark.pipeline.polled_batches import SparkRangeReader
 from headwater.consumers.spark.pipeline.writing_tasks import StoreWriting
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog

@@ -18,7 +18,7 @@ from headwater.cli.replay_output import ProgressLines
 if TYPE_CHECKING:
     from headwater.consumers.replay.filling import BulkReader, BulkReaderMaker
     from headwater.consumers.replay.ranges import RangeSource
-    from headwater.consumers.spark.pipeline.range_reading import WriterMaker
+    from headwater.consumers.spark.pipeline.polled_batches import WriterMaker
     from headwater.lineage.bulk import BulkLineageMeta
     from headwater.lineage.lake import LakeAddress
     from headwater.lineage.store import Store, StoreOptions
@@ -102,7 +102,7 @@ class _Executors:
     def _reader(self, store: StoreOptions | LakeAddress, meta: BulkLineageMeta, make_writer: WriterMaker) -> BulkReader:
         from headwater.consumers.spark.pipeline import PipelineOptions  # noqa: PLC0415
         from headwater.consumers.spark.pipeline.batch_writer import BatchSettings  # noqa: PLC0415
-        from headwater.consumers.spark.pipeline.range_reading import SparkRangeReader  # noqa: PLC0415
+        from headwater.consumers.spark.pipeline.polled_batches import SparkRangeReader  # noqa: PLC0415
 
         given, about = self._given, PipelineOptions(store, buckets=self._given.buckets)
         most = given.batch or about.most_records

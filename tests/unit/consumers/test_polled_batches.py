@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.spark.pipeline.polled_batches import PolledBatches
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets
 from headwater.lineage.bulk import BusPartition
 
 OLD, NEW, OTHER = BusPartition("c", "old", 0), BusPartition("c", "new", 0), BusPartition("c", "new", 1)
@@ -18,15 +19,11 @@ OLD, NEW, OTHER = BusPartition("c", "old", 0), BusPartition("c", "new", 0), BusP
 class Bus:
     """A bus of two topics, that grows when it is asked to."""
 
-    def __init__(self, *, is_first_hand: bool) -> None:
-        self.is_first_hand = is_first_hand
+    def __init__(self) -> None:
         self.ends = {OLD: 5, NEW: 30, OTHER: 3}
 
-    def available(self) -> dict[BusPartition, PartitionRange]:
-        return {each: PartitionRange(0, end) for each, end in self.ends.items()}
-
-    def batch(self, offsets: BatchOffsets) -> Any:
-        return SimpleNamespace(offsets=lambda: offsets)
+    def ranges(self) -> dict[BusPartition, BusRange]:
+        return {each: BusRange(0, end) for each, end in self.ends.items()}
 
 
 class Store:
@@ -50,8 +47,9 @@ class Store:
         self.next.update({each: found.end for each, found in ranges.items()})
 
 
-def batches(bus: Bus, store: Store) -> PolledBatches:
-    return PolledBatches(bus, store.writer, most_records=20)
+def batches(bus: Any, store: Store, *, is_first_hand: bool = True) -> PolledBatches:
+    nothing: Any = None
+    return PolledBatches(nothing, bus, store.writer, most_records=20, is_first_hand=is_first_hand)
 
 
 def never() -> bool:
@@ -59,7 +57,7 @@ def never() -> bool:
 
 
 def test_each_topic_is_stored_to_the_end_that_it_had_at_the_beginning() -> None:
-    bus, store = Bus(is_first_hand=True), Store()
+    bus, store = Bus(), Store()
     batches(bus, store).run(never, interval=None)
     assert store.calls == [
         ("begin", "new", 2),
@@ -75,14 +73,14 @@ def test_each_topic_is_stored_to_the_end_that_it_had_at_the_beginning() -> None:
 def test_the_end_of_a_copy_is_not_the_end_of_what_drivers_sent() -> None:
     """An archive lacks what it hasn't archived yet: nothing is said to be complete."""
     store = Store()
-    batches(Bus(is_first_hand=False), store).run(never, interval=None)
+    batches(Bus(), store, is_first_hand=False).run(never, interval=None)
     assert {call for call, *_ in store.calls} == {"begin", "write"}
     assert [count for call, _, count in store.calls if call == "begin"] == [0, 0]
     assert store.next == {OLD: 5, NEW: 30, OTHER: 3}
 
 
 def test_with_an_interval_it_goes_on_with_what_comes_later() -> None:
-    bus, store = Bus(is_first_hand=True), Store()
+    bus, store = Bus(), Store()
 
     def grown() -> bool:
         if store.next == {OLD: 5, NEW: 30, OTHER: 3}:
@@ -101,5 +99,5 @@ def test_a_store_that_was_stopped_ends_it_without_an_error(monkeypatch: pytest.M
         raise StopRequested
 
     monkeypatch.setattr(store, "write", stopped)
-    batches(Bus(is_first_hand=True), store).run(never, interval=None)
+    batches(Bus(), store).run(never, interval=None)
     assert [call for call, *_ in store.calls] == ["begin"]

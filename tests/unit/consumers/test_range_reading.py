@@ -13,9 +13,9 @@ from headwater.consumers.archive.table import ArchiveFile
 from headwater.consumers.replay.filling import read_with_progress
 from headwater.consumers.replay.ranges import BusRange, RangeSource
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, PipelineFigures, SparkBatch
+from headwater.consumers.spark.pipeline.polled_batches import SparkRangeReader
 from headwater.consumers.spark.pipeline.range_frames import RangeBatch, has_records_in
-from headwater.consumers.spark.pipeline.range_reading import SparkRangeReader
-from headwater.consumers.spark.pipeline.ranges import PartitionRange
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading
 from headwater.errors import ConfigurationError
 from headwater.lineage.bulk import BusPartition
@@ -61,6 +61,9 @@ class Writer:
         self.written: list[dict[BusPartition, tuple[int, int]]] = []
 
     def begin(self, _: object) -> None: ...
+
+    def stored_offsets(self) -> dict[BusPartition, int]:
+        return self._meta.stored
 
     def write(self, batch: SparkBatch) -> None:
         planned = batch.offsets().plan(self._meta.stored)
@@ -116,7 +119,7 @@ def test_progress_ends_with_the_number_of_events() -> None:
 
 
 def test_files_of_an_archive_that_concern_a_range() -> None:
-    ranges = {ONE: PartitionRange(10, 20)}
+    ranges = {ONE: BusRange(10, 20)}
 
     def file(first: int, last: int, where: BusPartition = ONE) -> ArchiveFile:
         return ArchiveFile("p", date(2026, 3, 1), where, "t", first, last + 1, 1, 0, 1)
@@ -130,7 +133,7 @@ def test_files_of_an_archive_that_concern_a_range() -> None:
 
 def test_a_batch_asks_its_source_again_and_refuses_what_spark_cannot_read() -> None:
     source, nothing = Source({ONE: (0, 5)}), cast("Any", None)
-    batch = RangeBatch(nothing, cast("RangeSource", source), lambda _: {}, {ONE: PartitionRange(0, 5)}, {})
+    batch = RangeBatch(nothing, cast("RangeSource", source), lambda _: {}, BatchOffsets({ONE: BusRange(0, 5)}))
     batch.check()
     assert source.asked == 1
     with pytest.raises(ConfigurationError, match="leave out --by spark"):

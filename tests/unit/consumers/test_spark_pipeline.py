@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pytest
 
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.spark import MissingSparkError
 from headwater.consumers.spark.pipeline import PipelineOptions
 from headwater.consumers.spark.pipeline import session as session_module
 from headwater.consumers.spark.pipeline.jobs import translate_job_error
-from headwater.consumers.spark.pipeline.log_batches import _to_arrow
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange, portions
+from headwater.consumers.spark.pipeline.log_frames import _to_arrow
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.session import java_on_standard_error
 from headwater.consumers.spark.pipeline.shares import MergedShares, Share, murmur3, shuffle_keys
@@ -46,7 +47,7 @@ STORE = StoreOptions.at("postgresql://db/lineage")
 
 class TestRanges:
     def plan(self, stored: int | None, batch: tuple[int, int], available: tuple[int, int]) -> tuple[Any, list[Any]]:
-        offsets = BatchOffsets({P: PartitionRange(*batch)}, {P: PartitionRange(*available)})
+        offsets = BatchOffsets({P: BusRange(*batch)}, {P: BusRange(*available)})
         planned = offsets.plan({} if stored is None else {P: stored})
         gaps = [(each.first, each.end, each.reason) for each in planned.gaps]
         return planned.ranges.get(P), gaps
@@ -76,7 +77,7 @@ class TestRanges:
         assert self.plan(90, (10, 20), (0, 30)) == ((10, 20), [(30, 90, GapReason.LOG_RECREATED)])
 
     def test_what_lies_before_a_micro_batch_comes_in_portions(self) -> None:
-        ranges = {P: PartitionRange(0, 100), Q: PartitionRange(50, 100)}
+        ranges = {P: BusRange(0, 100), Q: BusRange(50, 100)}
         found = list(portions(ranges, {P: 70, Q: 50}, most=30))
         assert [each.get(P) for each in found] == [(0, 30), (30, 60), (60, 70), (70, 100)]
         assert [each.get(Q) for each in found] == [None, None, None, (50, 100)]
@@ -84,7 +85,7 @@ class TestRanges:
     def test_portions_are_the_ranges_whatever_they_are(self) -> None:
         chance = random.Random(seed())
         for _ in range(300):
-            ranges = {each: PartitionRange(*sorted(chance.sample(range(60), 2))) for each in (P, Q)}
+            ranges = {each: BusRange(*sorted(chance.sample(range(60), 2))) for each in (P, Q)}
             cuts = {each: chance.randrange(60) for each in chance.sample([P, Q], chance.randrange(3))}
             read = [
                 (partition, offset)

@@ -42,7 +42,8 @@ class LogRange:
             where = log_partition(self._log.directory, name)
             self._names[where] = name
             reader = self._log.reader(name)
-            found[where] = BusRange(reader.first_offset(), reader.next_offset())
+            first = reader.first_offset()
+            found[where] = BusRange(first, max(first, reader.next_offset()))
         return found
 
     def offsets_at(self, time: datetime) -> None:  # noqa: ARG002 - a log has no index of times

@@ -16,10 +16,14 @@ StoredPositions: TypeAlias = Callable[[], Positions]
 
 
 class BusRange(NamedTuple):
-    """The offsets that a bus has of a partition: from `first`, before `end`."""
+    """Offsets of a partition, such as those that a bus has: from `first`, before `end`."""
 
     first: int
     end: int
+
+    @property
+    def size(self) -> int:
+        return max(0, self.end - self.first)
 
 
 class RangeSource(EventSource, Protocol):

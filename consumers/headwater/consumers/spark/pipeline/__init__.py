@@ -7,8 +7,8 @@ options         the settings
 runner          runs a pipeline; the functions for jobs of users
 kafka_query     micro-batches of Structured Streaming
 kafka_topic     what brokers say of a topic
-polled_batches  micro-batches of a bus that Spark has no source for
-log_batches     records of a local log
+polled_batches  micro-batches of a bus that is asked what it has: a log, an archive, whatever a replay reads
+log_frames      records of a local log
 range_frames    records of an archive, and of what a replay reads
 ranges          which offsets a micro-batch has to read
 batch_writer    has a micro-batch read and written, and moves offsets

@@ -18,10 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources import OffsetGap, SourceBatch
 from headwater.consumers.spark.pipeline.jobs import job_errors, small_arrow_batches
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange, portions
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.records import from_kafka
 from headwater.consumers.spark.pipeline.shares import SCHEMA, Reached, furthest, shuffle_keys
@@ -84,7 +85,7 @@ class SparkBatch(Protocol):
         """Return the offsets of the micro-batch and those that the bus has now."""
         ...
 
-    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
+    def frame(self, ranges: Mapping[BusPartition, BusRange]) -> DataFrame:
         """Return the records of these ranges, with the columns of `records.COLUMNS`."""
         ...
 
@@ -174,7 +175,7 @@ class OrderedBatches:
             return False
         return True
 
-    def record_ends(self, ends: Mapping[BusPartition, PartitionRange], until: int) -> None:
+    def record_ends(self, ends: Mapping[BusPartition, BusRange], until: int) -> None:
         """Record that partitions which are stored up to these ends are complete until this time."""
         with self._turn:
             stored = self.stored_offsets()
@@ -197,12 +198,12 @@ class OrderedBatches:
                 raise StopRequested
             self._write_ranges(batch, ranges)
 
-    def _warn_if_behind(self, offsets: BatchOffsets, planned: Mapping[BusPartition, PartitionRange]) -> None:
+    def _warn_if_behind(self, offsets: BatchOffsets, planned: Mapping[BusPartition, BusRange]) -> None:
         behind = sum(max(0, offsets.batch[each].first - planned[each].first) for each in planned)
         if behind:
             _LOG.warning("the store is %d records behind the checkpoint: they are read again first", behind)
 
-    def _write_ranges(self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange]) -> None:
+    def _write_ranges(self, batch: SparkBatch, ranges: Mapping[BusPartition, BusRange]) -> None:
         self._number += 1
         epoch = retry_transient(lambda: self._open(ranges), self._patience)
         frame = batch.frame(ranges)
@@ -211,18 +212,18 @@ class OrderedBatches:
         self._record(replies)
 
     def _run_tasks(
-        self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange], frame: DataFrame, epoch: int
+        self, batch: SparkBatch, ranges: Mapping[BusPartition, BusRange], frame: DataFrame, epoch: int
     ) -> list[TaskReply]:
         """Have the records read and written, then call `_complete`. Return what the tasks have done."""
         raise NotImplementedError
 
-    def _open(self, ranges: Mapping[BusPartition, PartitionRange]) -> int:
+    def _open(self, ranges: Mapping[BusPartition, BusRange]) -> int:
         """Open the micro-batch's instant. Return the store's epoch before any row of it is written."""
         instant = WriterInstant(self._timeline.writer, self._number, detail=self._detail(ranges))
         self._meta.merge(WriteBatch(instants=[instant], mark=self._mark))
         return self._meta.epoch()
 
-    def _detail(self, ranges: Mapping[BusPartition, PartitionRange]) -> str:
+    def _detail(self, ranges: Mapping[BusPartition, BusRange]) -> str:
         words = {
             "group": self._settings.group,
             "host": socket.gethostname(),
@@ -235,7 +236,7 @@ class OrderedBatches:
     def _complete(
         self,
         batch: SparkBatch,
-        ranges: Mapping[BusPartition, PartitionRange],
+        ranges: Mapping[BusPartition, BusRange],
         replies: Sequence[TaskReply],
         epoch: int | None,
     ) -> None:
@@ -299,7 +300,7 @@ class BatchWriter(OrderedBatches):
         self._bucket_marks = [self._marks.new() for _ in range(settings.buckets)]
 
     def _run_tasks(
-        self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange], frame: DataFrame, epoch: int
+        self, batch: SparkBatch, ranges: Mapping[BusPartition, BusRange], frame: DataFrame, epoch: int
     ) -> list[TaskReply]:
         replies = self._run_by_buckets(frame, epoch)
         for each in replies:
@@ -331,9 +332,9 @@ class BatchWriter(OrderedBatches):
 
 
 def _expired_gaps(
-    ranges: Mapping[BusPartition, PartitionRange],
+    ranges: Mapping[BusPartition, BusRange],
     reached: Mapping[BusPartition, Reached],
-    available: Mapping[BusPartition, PartitionRange],
+    available: Mapping[BusPartition, BusRange],
 ) -> list[OffsetGap]:
     """Return what expired on the bus while it was being read. Spark passes over it without a word."""
     gaps = []
@@ -355,7 +356,7 @@ class FrameBatch:
     def offsets(self) -> BatchOffsets:
         return BatchOffsets({})
 
-    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:  # noqa: ARG002 - all of it
+    def frame(self, ranges: Mapping[BusPartition, BusRange]) -> DataFrame:  # noqa: ARG002 - all of it
         return self._frame
 
     def check(self) -> None:

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.sources import OffsetGap
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS, END_CHECK_SECONDS
 from headwater.consumers.spark.pipeline.batch_writer import OrderedBatches
 from headwater.consumers.spark.pipeline.jobs import translate_job_error
 from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets
 from headwater.consumers.spark.pipeline.records import from_kafka, kafka_frame, kafka_options
 from headwater.errors import HeadwaterError
 from headwater.events.clock import wall_micros
@@ -67,7 +68,7 @@ class KafkaQuery:
         self._is_available_now = bool(trigger.get("availableNow"))
         self._failure: BaseException | None = None
         self._options = kafka_options(settings, max(len(topic.partitions), spark.sparkContext.defaultParallelism))
-        self._seen: dict[BusPartition, PartitionRange] = {}
+        self._seen: dict[BusPartition, BusRange] = {}
 
     def run(self, is_stopping: Callable[[], bool]) -> None:
         """Run until the end, or until it is to stop. Raises TopicRecreated if the topic has another id now."""
@@ -139,7 +140,7 @@ class KafkaQuery:
         first, end = (self._read_offsets(each) for each in (previous, f"offsets/{number}"))
         partitions = {each.number: each for each in self._topic.partitions}
         batch = {
-            partitions.get(each) or BusPartition(self._topic.cluster, self._topic.id, each): PartitionRange(
+            partitions.get(each) or BusPartition(self._topic.cluster, self._topic.id, each): BusRange(
                 first.get(each, 0), last
             )
             for each, last in end.items()
@@ -172,7 +173,7 @@ class KafkaQuery:
         found = json.loads(str(text).strip().splitlines()[-1]).get(self._name, {})
         return {int(number): offset for number, offset in found.items()}
 
-    def read(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
+    def read(self, ranges: Mapping[BusPartition, BusRange]) -> DataFrame:
         """Return the records of ranges that lie before a micro-batch."""
         return kafka_frame(self._spark, self._options, self._name, ranges)
 
@@ -201,10 +202,10 @@ class CatchUpBatch:
 
     def offsets(self) -> BatchOffsets:
         found = self._query.offsets_of(self._number)
-        passed = {each: PartitionRange(there.end, there.end) for each, there in found.batch.items()}
+        passed = {each: BusRange(there.end, there.end) for each, there in found.batch.items()}
         return BatchOffsets(passed, found.available)
 
-    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
+    def frame(self, ranges: Mapping[BusPartition, BusRange]) -> DataFrame:
         return self._query.read(ranges)
 
     def check(self) -> None:
@@ -223,7 +224,7 @@ class KafkaBatch:
     def offsets(self) -> BatchOffsets:
         return self._query.offsets_of(self._number)
 
-    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
+    def frame(self, ranges: Mapping[BusPartition, BusRange]) -> DataFrame:
         batch = self._batch.batch
         if any(found.first < batch[each].first for each, found in ranges.items()):
             return self._query.read(ranges)

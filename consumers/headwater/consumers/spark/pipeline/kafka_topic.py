@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from headwater.consumers.spark.pipeline.ranges import PartitionRange
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.spark.session import MissingSparkError
 from headwater.errors import ConfigurationError, TransientError
 from headwater.lineage.bulk import BusPartition
@@ -81,11 +81,11 @@ class KafkaTopicClient:
                 f"{_TIME_SETTING}={_BROKERS_TIME}), or fill the store by `headwater writer run`"
             )
 
-    def available(self, topic: TopicDescription) -> dict[BusPartition, PartitionRange]:
+    def available(self, topic: TopicDescription) -> dict[BusPartition, BusRange]:
         """Return the offsets that can be read now of each partition."""
         spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
         first, end = (self._offsets(topic, each) for each in (spec.earliest(), spec.latest()))
-        return {partition: PartitionRange(first[partition], end[partition]) for partition in topic.partitions}
+        return {partition: BusRange(first[partition], end[partition]) for partition in topic.partitions}
 
     def close(self) -> None:
         self._admin.close()

@@ -1,4 +1,4 @@
-"""Reads records of a bus from offsets to offsets, as batches for a replay by Spark; and an archive as a bus."""
+"""Reads records of a bus from offsets to offsets, as batches for Spark."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headwater.consumers.archive.table import ArchiveFile
 from headwater.consumers.replay.archive_range import ArchiveRange
 from headwater.consumers.replay.kafka_range import KafkaRange
 from headwater.consumers.replay.log_range import LogRange
-from headwater.consumers.replay.ranges import RangeSource
-from headwater.consumers.spark.pipeline.log_batches import LogBatch
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
+from headwater.consumers.replay.ranges import BusRange, RangeSource
+from headwater.consumers.spark.pipeline.log_frames import log_frame
+from headwater.consumers.spark.pipeline.ranges import BatchOffsets
 from headwater.consumers.spark.pipeline.records import SCHEMA, by_key, kafka_frame, kafka_options
 from headwater.errors import ConfigurationError
 from headwater.lineage.bulk import BusPartition
@@ -20,7 +20,7 @@ from headwater.lineage.bulk import BusPartition
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-RangesByPartition: TypeAlias = Mapping[BusPartition, PartitionRange]
+RangesByPartition: TypeAlias = Mapping[BusPartition, BusRange]
 KafkaSettings: TypeAlias = Callable[[str], Mapping[str, str]]
 """Returns the settings of Kafka's Java client for a source's address."""
 _OF_ARCHIVE: Final = (
@@ -64,19 +64,11 @@ def archive_frame(spark: SparkSession, place: str, paths: Sequence[str], ranges:
 class RangeBatch:
     """Records of a range source, of one topic, that are stored together."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        source: RangeSource,
-        kafka: KafkaSettings,
-        ranges: RangesByPartition,
-        available: RangesByPartition,
-    ) -> None:
-        """`available` are all offsets that the source has."""
+    def __init__(self, spark: SparkSession, source: RangeSource, kafka: KafkaSettings, offsets: BatchOffsets) -> None:
         self._spark = spark
         self._source = source
         self._kafka = kafka
-        self._offsets = BatchOffsets(ranges, available)
+        self._offsets = offsets
 
     def offsets(self) -> BatchOffsets:
         return self._offsets
@@ -87,34 +79,16 @@ class RangeBatch:
             tasks = max(len(ranges), self._spark.sparkContext.defaultParallelism)
             return kafka_frame(self._spark, kafka_options(self._kafka(source.address), tasks), source.topic, ranges)
         if isinstance(source, LogRange):
-            return LogBatch(self._spark, source.directory, self._offsets).frame(ranges)
+            return log_frame(self._spark, source.directory, ranges)
         if isinstance(source, ArchiveRange):
-            return self._archived(source, ranges)
+            files = source.archive.refresh().files
+            paths = [each.path for each in files if has_records_in(each, ranges)]
+            return archive_frame(self._spark, source.archive.address, paths, ranges)
         raise ConfigurationError(f"{source.address} can't be read by Spark: leave out --by spark")
-
-    def _archived(self, source: ArchiveRange, ranges: RangesByPartition) -> DataFrame:
-        files = source.archive.refresh().files
-        paths = [each.path for each in files if has_records_in(each, ranges)]
-        return archive_frame(self._spark, source.archive.address, paths, ranges)
 
     def check(self) -> None:
         """Raise an error if the topic was deleted and made again meanwhile."""
         self._source.ranges()
-
-
-class ArchiveBus:
-    """An archive, which is asked for batches. It may lack what drivers have sent last."""
-
-    def __init__(self, spark: SparkSession, source: ArchiveRange) -> None:
-        self._spark = spark
-        self._source = source
-        self.is_first_hand: Final = False
-
-    def available(self) -> dict[BusPartition, PartitionRange]:
-        return {where: PartitionRange(*each) for where, each in self._source.ranges().items()}
-
-    def batch(self, offsets: BatchOffsets) -> RangeBatch:
-        return RangeBatch(self._spark, self._source, lambda _: {}, offsets.batch, offsets.available)
 
 
 def has_records_in(file: ArchiveFile, ranges: RangesByPartition) -> bool:

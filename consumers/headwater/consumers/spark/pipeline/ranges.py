@@ -9,29 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.sources import OffsetGap
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition
-
-
-class PartitionRange(NamedTuple):
-    """The offsets from `first` up to `end`, which isn't among them."""
-
-    first: int
-    end: int
-
-    @property
-    def size(self) -> int:
-        return max(0, self.end - self.first)
 
 
 @dataclass(frozen=True)
 class PlannedRanges:
     """What has to be read of each partition, and what can't be read any more."""
 
-    ranges: Mapping[BusPartition, PartitionRange]
+    ranges: Mapping[BusPartition, BusRange]
     gaps: tuple[OffsetGap, ...] = ()
 
     @property
@@ -43,12 +32,12 @@ class PlannedRanges:
 class BatchOffsets:
     """The offsets of a micro-batch, and those that the bus has."""
 
-    batch: Mapping[BusPartition, PartitionRange]
-    available: Mapping[BusPartition, PartitionRange] = field(default_factory=dict)
+    batch: Mapping[BusPartition, BusRange]
+    available: Mapping[BusPartition, BusRange] = field(default_factory=dict)
 
     def plan(self, stored: Mapping[BusPartition, int]) -> PlannedRanges:
         """Return what has to be read, given the store's offsets."""
-        ranges, gaps = dict[BusPartition, PartitionRange](), list[OffsetGap]()
+        ranges, gaps = dict[BusPartition, BusRange](), list[OffsetGap]()
         for partition, of_batch in self.batch.items():
             available = self.available.get(partition, of_batch)
             oldest = min(available.first, of_batch.end)
@@ -63,33 +52,30 @@ class BatchOffsets:
                 if first > at:
                     gaps.append(OffsetGap(partition, at, first, GapReason.LOG_EXPIRED))
             if first < of_batch.end:
-                ranges[partition] = PartitionRange(first, of_batch.end)
+                ranges[partition] = BusRange(first, of_batch.end)
         return PlannedRanges(ranges, tuple(gaps))
 
 
 def portions(
-    ranges: Mapping[BusPartition, PartitionRange], cuts: Mapping[BusPartition, int], most: int
-) -> Iterator[dict[BusPartition, PartitionRange]]:
+    ranges: Mapping[BusPartition, BusRange], cuts: Mapping[BusPartition, int], most: int
+) -> Iterator[dict[BusPartition, BusRange]]:
     """Split ranges into portions of at most about `most` records: first what lies before each partition's cut, which
     is where the micro-batch itself begins, then the micro-batch in one portion."""
     before = {
-        partition: PartitionRange(each.first, min(each.end, cuts.get(partition, each.first)))
+        partition: BusRange(each.first, min(each.end, cuts.get(partition, each.first)))
         for partition, each in ranges.items()
         if each.first < cuts.get(partition, each.first)
     }
     share = max(1, most // max(1, len(before)))
     while before:
-        yield {
-            partition: PartitionRange(each.first, min(each.end, each.first + share))
-            for partition, each in before.items()
-        }
+        yield {partition: BusRange(each.first, min(each.end, each.first + share)) for partition, each in before.items()}
         before = {
-            partition: PartitionRange(each.first + share, each.end)
+            partition: BusRange(each.first + share, each.end)
             for partition, each in before.items()
             if each.first + share < each.end
         }
     rest = {
-        partition: PartitionRange(max(each.first, cuts.get(partition, each.first)), each.end)
+        partition: BusRange(max(each.first, cuts.get(partition, each.first)), each.end)
         for partition, each in ranges.items()
     }
     rest = {partition: each for partition, each in rest.items() if each.size}

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.sources import BusRecord, OffsetGap
-from headwater.consumers.spark.pipeline.ranges import PartitionRange
 from headwater.consumers.spark.session import functions
 from headwater.errors import ConfigurationError
 from headwater.events.health import GapReason
@@ -80,7 +80,7 @@ def kafka_options(settings: Mapping[str, str], tasks: int) -> dict[str, str]:
 
 
 def kafka_frame(
-    spark: SparkSession, options: Mapping[str, str], topic: str, ranges: Mapping[BusPartition, PartitionRange]
+    spark: SparkSession, options: Mapping[str, str], topic: str, ranges: Mapping[BusPartition, BusRange]
 ) -> DataFrame:
     """Return the records of ranges of a topic."""
     first = {str(each.number): found.first for each, found in ranges.items()}

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from headwater.consumers.replay.archive_range import ArchiveRange
+from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.ranges import RangeSource
 from headwater.consumers.retrying import StopRequested
-from headwater.consumers.sources import local_log
 from headwater.consumers.spark.pipeline.batch_writer import (
     BatchSettings,
     BatchWriter,
@@ -24,10 +24,8 @@ from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, Top
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
 from headwater.consumers.spark.pipeline.lake.tables import LakeTables
 from headwater.consumers.spark.pipeline.lake.writer import LakeBatchWriter
-from headwater.consumers.spark.pipeline.log_batches import LogBus
 from headwater.consumers.spark.pipeline.options import PipelineOptions
-from headwater.consumers.spark.pipeline.polled_batches import PolledBatches, PolledBus
-from headwater.consumers.spark.pipeline.range_frames import ArchiveBus
+from headwater.consumers.spark.pipeline.polled_batches import PolledBatches
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading
 from headwater.consumers.spark.pipeline.session import require_arrow
 from headwater.consumers.spark.pipeline.writing_tasks import StoreWriting
@@ -74,31 +72,29 @@ class PipelineRun:
         return self.figures
 
     def _run(self, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
-        if self._options.log is not None:
-            self._run_log(self._options.log.expanduser(), meta, make_writer)
-        elif self._options.archive is not None:
-            self._run_archive(self._options.archive, meta, make_writer)
+        log, archive = self._options.log, self._options.archive
+        if log is not None:
+            self._run_polled(LogRange(f"log:{log}", log.expanduser(), dict), meta, make_writer)
+        elif archive is not None:
+            self._run_polled(ArchiveRange(archive, archive, dict), meta, make_writer)
         else:
             with suppress(StopRequested):
                 self._run_kafka(meta, make_writer)
 
-    def _run_log(self, directory: Path, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
-        def make(cluster: str, topic: str) -> OrderedBatches:
-            return self._writer(make_writer, self._bus(meta, local_log.KIND, cluster, topic, str(directory)))
-
-        self._run_polled(LogBus(self._spark, directory), make)
-
-    def _run_archive(self, place: str, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
-        def make(cluster: str, topic: str) -> OrderedBatches:
-            return self._writer(make_writer, self._bus(meta, source.kind, cluster, topic, source.topic))
-
-        with closing(ArchiveRange(place, place, dict)) as source:
-            self._run_polled(ArchiveBus(self._spark, source), make)
-
-    def _run_polled(self, bus: PolledBus, make: Callable[[str, str], OrderedBatches]) -> None:
+    def _run_polled(
+        self, opened: RangeSource, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]
+    ) -> None:
         options = self._options
-        batches = PolledBatches(bus, make, most_records=options.most_records)
-        batches.run(self._stop.is_set, interval=options.interval)
+        with closing(opened) as source:
+
+            def make(cluster: str, topic: str) -> OrderedBatches:
+                return self._writer(make_writer, self._bus(meta, source.kind, cluster, topic, source.topic))
+
+            is_first_hand = options.log is not None
+            batches = PolledBatches(
+                self._spark, source, make, most_records=options.most_records, is_first_hand=is_first_hand
+            )
+            batches.run(self._stop.is_set, interval=options.interval)
 
     def _run_kafka(self, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
         options = self._options

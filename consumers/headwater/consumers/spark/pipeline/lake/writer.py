@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, OrderedBatches, PipelineFigures, SparkBatch
 from headwater.consumers.spark.pipeline.lake.arrow import SCHEMA, BucketReply, TableShare, bucket_task
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
-from headwater.consumers.spark.pipeline.ranges import PartitionRange
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.shares import SCHEMA as SHARES
 from headwater.consumers.spark.pipeline.writing_tasks import TaskReply
@@ -43,7 +43,7 @@ class LakeBatchWriter(OrderedBatches):
         self._tables = meta.tables
 
     def _run_tasks(
-        self, batch: SparkBatch, ranges: Mapping[BusPartition, PartitionRange], frame: DataFrame, epoch: int
+        self, batch: SparkBatch, ranges: Mapping[BusPartition, BusRange], frame: DataFrame, epoch: int
     ) -> list[TaskReply]:
         shares = frame.mapInArrow(reading_task(self._bus, self._keys), SHARES)
         by_bucket = shares.repartition(len(self._keys), "key").rdd.mapPartitions(bucket_task)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
-from headwater.consumers.sources.local_log import KIND, REASONS
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, PartitionRange
+from headwater.consumers.sources.local_log import REASONS
 from headwater.consumers.spark.pipeline.records import COLUMNS, SCHEMA
 from headwater.errors import ConfigurationError
 from headwater.events.clock import wall_micros
@@ -27,67 +27,17 @@ _AT_ONCE: Final = 2_000
 _BYTES_AT_ONCE: Final = 4 << 20
 
 
-class LogBus:
-    """A log, which is asked for batches. Drivers write to it."""
-
-    def __init__(self, spark: SparkSession, directory: Path) -> None:
-        self._spark = spark
-        self._directory = directory
-        self.is_first_hand: Final = True
-
-    def available(self) -> dict[BusPartition, PartitionRange]:
-        return available(self._directory)
-
-    def batch(self, offsets: BatchOffsets) -> LogBatch:
-        return LogBatch(self._spark, self._directory, offsets)
-
-
-class LogBatch:
-    """One batch of a log."""
-
-    def __init__(self, spark: SparkSession, directory: Path, offsets: BatchOffsets) -> None:
-        self._spark = spark
-        self._directory = directory
-        self._offsets = offsets
-
-    def offsets(self) -> BatchOffsets:
-        return self._offsets
-
-    def frame(self, ranges: Mapping[BusPartition, PartitionRange]) -> DataFrame:
-        """Return the records, read by as many tasks as there are cores: parts of a range follow each other."""
-        parallelism = self._spark.sparkContext.defaultParallelism
-        size = max(1, -(-sum(each.size for each in ranges.values()) // parallelism))
-        parts = [
-            (partition.number, first, min(each.end, first + size))
-            for partition, each in ranges.items()
-            for first in range(each.first, each.end, size)
-        ]
-        frame = self._spark.createDataFrame(parts, "number int, first bigint, end bigint")
-        spread = frame.repartition(len(parts))
-        return spread.mapInArrow(range_reader(str(self._directory)), SCHEMA)
-
-    def check(self) -> None:
-        """Do nothing: a log that was made anew begins with other partitions."""
-
-
-def place_of(directory: Path) -> str:
-    """Return the name of a log in the store's offsets: the same that the writer gives it on this host."""
-    return f"{socket.gethostname()}:{directory.resolve()}"
-
-
-def available(directory: Path) -> dict[BusPartition, PartitionRange]:
-    """Return the offsets of each partition that can be read now."""
-    if not directory.is_dir():
-        raise ConfigurationError(
-            f"{directory} isn't there: name the directory that drivers write to (spark.headwater.log.dir)"
-        )
-    log, place = LocalLog.open(directory), place_of(directory)
-    found = {}
-    for name in log.partitions():
-        reader = log.reader(name)
-        first = reader.first_offset()
-        found[BusPartition(KIND, place, _number(name))] = PartitionRange(first, max(first, reader.next_offset()))
-    return found
+def log_frame(spark: SparkSession, directory: Path, ranges: Mapping[BusPartition, BusRange]) -> DataFrame:
+    """Return the records of ranges, read by as many tasks as there are cores: parts of a range follow each other."""
+    parallelism = spark.sparkContext.defaultParallelism
+    size = max(1, -(-sum(each.size for each in ranges.values()) // parallelism))
+    parts = [
+        (partition.number, first, min(each.end, first + size))
+        for partition, each in ranges.items()
+        for first in range(each.first, each.end, size)
+    ]
+    frame = spark.createDataFrame(parts, "number int, first bigint, end bigint")
+    return frame.repartition(len(parts)).mapInArrow(range_reader(str(directory)), SCHEMA)
 
 
 def range_reader(directory: str) -> Callable[[Iterable[Any]], Iterable[Any]]:
