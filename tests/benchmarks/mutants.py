@@ -71,7 +71,7 @@ def into_postgres(log: Path) -> None:
     with topic(log) as kafka, local.postgres(durable=False) as postgres:
         write("Kafka to PostgreSQL", f"kafka://{kafka.address}/{TOPIC}", postgres.address)
         engine = create_engine(postgres.address, connect_args={"options": "-c search_path=headwater"})
-        check("Kafka to PostgreSQL", engine, on_topic({"bootstrap.servers": kafka.address}, TOPIC, PARTITIONS))
+        check("Kafka to PostgreSQL", engine, on_topic({"bootstrap.servers": kafka.address}, TOPIC))
 
 
 def main() -> int:

@@ -72,7 +72,7 @@ def test_from_kafka_into_postgresql(log: Path, kafka: KafkaServer, postgres: Ser
     with own_database(postgres) as url:
         written(f"kafka://{kafka.address}/{topic}", url)
         engine = create_engine(url, connect_args={"options": "-c search_path=headwater"})
-        found = Checking(engine).check(on_topic(config, topic, PARTITIONS))
+        found = Checking(engine).check(on_topic(config, topic))
         engine.dispose()
     assert found.messages == GOOD + MUTANTS + len(EXAMPLES)
     assert found.letters["UNDECODABLE"] > MUTANTS // 4

@@ -7,7 +7,6 @@ import uuid
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from headwater.errors import ConfigurationError, TransientError
 from headwater.forwarders.api import ForwarderContext, RefusedEventsError
@@ -19,8 +18,7 @@ from headwater.local import Service
 from headwater.spi import CheckStatus
 from tests.kit.atlas.envelopes import opened
 from tests.kit.atlas.story import STORY, send
-from tests.kit.topics import new_topic
-from tests.kit.waiting import attempts
+from tests.kit.topics import messages_of, new_topic
 
 pytestmark = pytest.mark.slow
 
@@ -36,19 +34,10 @@ def forwarder(servers: str, topic: str, **options: str) -> AtlasForwarder:
 
 def messages_on(servers: str, topic: str) -> dict[int, list[bytes]]:
     """The messages in each partition that has some."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "enable.auto.commit": False})
-    partitions = [TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
-    consumer.assign(partitions)
-    count = sum(consumer.get_watermark_offsets(each, timeout=30)[1] for each in partitions)
-    found: list[tuple[int, bytes]] = []
-    for _ in attempts("the messages"):
-        if len(found) >= count:
-            break
-        message = consumer.poll(1.0)
-        if message is not None:
-            found.append((message.partition() or 0, message.value() or b""))
-    consumer.close()
-    return {number: [value for at, value in found if at == number] for number in dict(found)}
+    found: dict[int, list[bytes]] = {}
+    for each in messages_of(servers, topic):
+        found.setdefault(each.partition() or 0, []).append(each.value() or b"")
+    return found
 
 
 def expected() -> list[Any]:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import DeserializingConsumer, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
-from confluent_kafka.serialization import StringDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 from datahub.metadata.schema_classes import MetadataChangeProposalClass
 from datahub.metadata.schemas import getMetadataChangeProposalSchema
 
@@ -25,8 +24,7 @@ from headwater.spi import CheckStatus
 from tests.kit.forwarders.datahub_cases import CASES
 from tests.kit.forwarders.stage import MemoryBus
 from tests.kit.registry_server import SchemaRegistry, schema_registry
-from tests.kit.topics import new_topic
-from tests.kit.waiting import attempts
+from tests.kit.topics import messages_of, new_topic
 
 pytestmark = pytest.mark.slow
 
@@ -62,27 +60,12 @@ def sent(target: DataHubForwarder, events: list[Event] = EVENTS) -> HeadwaterErr
 def proposals_on(servers: str, registry: str, topic: str) -> list[tuple[str, Any]]:
     """What a reader of DataHub's gets: keys, and proposals by its schema."""
     client = SchemaRegistryClient({"url": registry})
-    consumer = DeserializingConsumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": topic,
-            "enable.auto.commit": False,
-            "key.deserializer": StringDeserializer(),
-            "value.deserializer": AvroDeserializer(client, getMetadataChangeProposalSchema()),
-        }
-    )
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    _, count = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
-    found: list[tuple[str, Any]] = []
-    for _ in attempts("the proposals", 60.0):
-        if len(found) >= count:
-            break
-        message = consumer.poll(1.0)
-        if message is not None:
-            value: Any = message.value()
-            found.append((str(message.key()), MetadataChangeProposalClass.from_obj(value, tuples=True)))
-    consumer.close()
-    return found
+    read: Any = AvroDeserializer(client, getMetadataChangeProposalSchema())
+    value = SerializationContext(topic, MessageField.VALUE)
+    return [
+        ((each.key() or b"").decode(), MetadataChangeProposalClass.from_obj(read(each.value(), value), tuples=True))
+        for each in messages_of(servers, topic)
+    ]
 
 
 @pytest.mark.kafka

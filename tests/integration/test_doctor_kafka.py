@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient
 
 from headwater.cli import doctor, main
@@ -28,7 +27,7 @@ from headwater.local.kafka import kafka_libraries
 from headwater.publishers.kafka import network
 from tests.kit.kafka.secured import SecuredBroker, new_authority, secured_broker
 from tests.kit.ports import refusing_port
-from tests.kit.topics import APPEND_TIME, create_topic
+from tests.kit.topics import APPEND_TIME, create_topic, messages_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.sample(3)]
 SECONDS = 60.0
@@ -87,24 +86,13 @@ def new_topic(client: AdminClient, name: str, partitions: int = 6, **settings: s
     create_topic(client, name, partitions, {**APPEND_TIME, **{k.replace("_", "."): v for k, v in settings.items()}})
 
 
-def contents(address: str, topic: str, partitions: int = 6) -> list[tuple[str, bytes]]:
+def contents(address: str, topic: str) -> list[tuple[str, bytes]]:
     """The kind that each message says it is, and its bytes."""
-    consumer = Consumer({"bootstrap.servers": address, "group.id": topic, "enable.partition.eof": True})
-    consumer.assign([TopicPartition(topic, each, 0) for each in range(partitions)])
     found: list[tuple[str, bytes]] = []
-    ended = 0
-    while ended < partitions:
-        message = consumer.poll(SECONDS)
-        assert message is not None
-        if message.error() is not None:
-            ended += 1
-            continue
-        headers = dict(message.headers() or [])
-        kind, value = headers["kind"], message.value()
+    for message in messages_of(address, topic):
+        kind = dict(message.headers() or [])["kind"]
         assert isinstance(kind, bytes)
-        assert isinstance(value, bytes)
-        found.append((kind.decode(), value))
-    consumer.close()
+        found.append((kind.decode(), message.value() or b""))
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
 from headwater.local import KafkaServer, Service, StartError, cache_directory
@@ -17,7 +17,7 @@ from headwater.local.cache import expected_hashes, verify
 from headwater.local.fetch import Artifact, Fetcher, Ivy, Maven, fetcher, ivy_jar
 from headwater.local.kafka import ARTIFACTS, HASHES, kafka_libraries, metadata_fault
 from headwater.local.process import free_ports
-from tests.kit.waiting import attempts
+from tests.kit.topics import values_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.sample(2)]
 
@@ -34,23 +34,6 @@ def produce(config: dict[str, str], topic: str, values: Sequence[bytes]) -> None
     assert refused == []
 
 
-def consume(config: dict[str, str], topic: str, count: int) -> list[bytes]:
-    """Return `count` values from the topic's beginning."""
-    consumer = Consumer({**config, "group.id": f"{topic}-{uuid.uuid4()}", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    values: list[bytes] = []
-    for _ in attempts(lambda: f"{count} values, of which {len(values)} came", PATIENCE_SECONDS):
-        if len(values) >= count:
-            break
-        for message in consumer.consume(count - len(values), timeout=1.0):
-            assert message.error() is None
-            value = message.value()
-            assert isinstance(value, bytes)
-            values.append(value)
-    consumer.close()
-    return values
-
-
 def numbered(count: int) -> list[bytes]:
     return [b"%d" % number for number in range(count)]
 
@@ -62,7 +45,7 @@ def cluster_of(broker: Service) -> str:
 def test_what_is_produced_is_consumed_in_order(kafka: Service) -> None:
     config, topic = {"bootstrap.servers": kafka.address}, f"order-{uuid.uuid4()}"
     produce(config, topic, numbered(1000))
-    assert consume(config, topic, 1000) == numbered(1000)
+    assert values_of(config, topic) == numbered(1000)
 
 
 def test_it_keeps_what_it_acknowledged_over_a_kill_and_over_another_start(tmp_path: Path) -> None:
@@ -76,10 +59,10 @@ def test_it_keeps_what_it_acknowledged_over_a_kill_and_over_another_start(tmp_pa
         broker.restart()
         assert broker.address == address
         assert broker.pid != first
-        assert consume(config, "kept", 10_000) == numbered(10_000)
+        assert values_of(config, "kept") == numbered(10_000)
     with KafkaServer(directory=tmp_path) as again:  # on the same ports
         assert cluster_of(again) == cluster
-        assert consume(again.client_config(), "kept", 10_000) == numbered(10_000)
+        assert values_of(again.client_config(), "kept") == numbered(10_000)
 
 
 def test_two_brokers_at_once_are_two_clusters_and_a_taken_port_is_given_up(

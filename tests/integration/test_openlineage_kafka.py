@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from openlineage.client.transport.kafka import KafkaConfig, KafkaTransport
 
 from headwater.errors import HeadwaterError, TransientError
@@ -21,8 +19,7 @@ from headwater.local import Service
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
 from tests.kit.forwarders.stage import MemoryBus
-from tests.kit.topics import new_topic
-from tests.kit.waiting import attempts
+from tests.kit.topics import new_topic, values_of
 
 EVENTS = [event for event in EXAMPLES if event.kind in {"JobStarted", "Committed", "JobLineage", "DropTable"}]
 
@@ -46,20 +43,6 @@ def sent(target: OpenLineageForwarder, events: Sequence[Event] = EVENTS) -> Head
     return asyncio.run(go())
 
 
-def values(servers: str, topic: str) -> list[Any]:
-    """All messages that are on the topic."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    _, count = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
-    found: list[Any] = []
-    for _ in attempts("the messages", 60.0):
-        if len(found) >= count:
-            break
-        found.extend(json.loads(message.value() or b"") for message in consumer.consume(count, timeout=1.0))
-    consumer.close()
-    return found
-
-
 @pytest.mark.kafka
 def test_messages_are_on_the_topic_and_what_is_too_large_is_named(kafka: Service) -> None:
     """The broker refuses what is too large only when it gets it, together with others."""
@@ -74,7 +57,7 @@ def test_messages_are_on_the_topic_and_what_is_too_large_is_named(kafka: Service
     assert isinstance(error, RefusedEventsError)
     assert error.reasons.keys() == too_large
     expected = [json.loads(text) for event in small for text in target.preview(event)]
-    found = values(kafka.address, topic)
+    found = [json.loads(each) for each in values_of(kafka.address, topic)]
     assert all(message in found for message in expected)
 
 

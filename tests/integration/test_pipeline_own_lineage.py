@@ -16,8 +16,6 @@ from typing import Any
 import pyspark
 import pytest
 
-from headwater.consumers.sources import BusRecord
-from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
 from headwater.events import JobStatusChanged
 from headwater.events.avro import Codec
@@ -26,7 +24,7 @@ from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.kit.drivers import PATIENT
 from tests.kit.spark.packages import package_settings
-from tests.kit.topics import new_topic
+from tests.kit.topics import new_topic, values_of
 from tests.kit.waiting import until
 from tests.kit.writers.pipeline import GROUP, new_store, produce, url_of
 
@@ -100,25 +98,10 @@ class Pipeline:
         assert process.wait(SECONDS) == 0, self._log.read_text()[-4000:]
 
 
-def records_of(kafka: KafkaServer, topic: str) -> list[BusRecord]:
-    settings = {name: str(value) for name, value in kafka.client_config().items()}
-    source, found = KafkaSource(settings, topic, f"all-{topic}", None), list[BusRecord]()
-
-    def has_all() -> bool:
-        found.extend(source.poll(5_000, 0.2).records)
-        return bool(found) and source.lag() == 0
-
-    try:
-        until(has_all, "all records")
-    finally:
-        source.close()
-    return found
-
-
 def events_of_the_pipeline(kafka: KafkaServer, topic: str) -> list[Any]:
     """All events that nobody produced here."""
     ours = {each.event_id for each in EXAMPLES}
-    events: list[Any] = [CODEC.decode(each.data) for each in records_of(kafka, topic)]
+    events: list[Any] = [CODEC.decode(each) for each in values_of(kafka, topic)]
     return [each for each in events if each.event_id not in ours]
 
 

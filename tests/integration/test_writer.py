@@ -27,7 +27,7 @@ from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.kit.events.written import CODEC, PATIENCE, commits, digest_by_law, digest_in, on_topic, produced
 from tests.kit.stores import database_on
-from tests.kit.topics import new_topic
+from tests.kit.topics import ends_of, new_topic
 from tests.kit.writers.process import wait_for_rows, writer_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(3)]
@@ -137,8 +137,7 @@ class TestKafka:
         client = AdminClient(kafka.client_config())
         for expired in (10, 12):  # what expires after a gap was found is a gap of its own
             produced(kafka, topic, [CODEC.encode(event) for event in commits(62)[-expired:]])
-            ends = {number: end for number, end in self.ends(kafka, topic).items() if end}
-            gone = [TopicPartition(topic, number, end) for number, end in ends.items()]
+            gone = [TopicPartition(topic, number, end) for number, end in ends_of(kafka, topic).items()]
             for future in client.delete_records(gone).values():
                 future.result()
             figures = written(self.source(kafka, topic, store), store)
@@ -189,12 +188,3 @@ class TestKafka:
     def source(kafka: KafkaServer, topic: str, store: Store) -> KafkaSource:
         settings = {name: str(value) for name, value in kafka.client_config().items()}
         return KafkaSource(settings, topic, "g", lambda cluster: store.bulk.offsets("g", cluster))
-
-    @staticmethod
-    def ends(kafka: KafkaServer, topic: str) -> dict[int, int]:
-        client = Consumer({**kafka.client_config(), "group.id": "ends"})
-        ends = {
-            number: client.get_watermark_offsets(TopicPartition(topic, number), timeout=30)[1] for number in range(3)
-        }
-        client.close()
-        return ends

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.local import KafkaServer
-from tests.kit.waiting import PATIENCE, attempts, until
+from tests.kit.waiting import PATIENCE, until
 
 APPEND_TIME: Final[Mapping[str, str]] = {"message.timestamp.type": "LogAppendTime"}
 """As a topic of events should be: only then a reader knows by when everything has come."""
+
+
+Broker: TypeAlias = KafkaServer | str | Mapping[str, Any]
+"""A server, its address, or what a client needs to reach it."""
+_PLAIN: Final = {
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "fetch.wait.max.ms": 20,
+    "reconnect.backoff.max.ms": 500,
+}
 
 
 def new_topic(servers: str, prefix: str, partitions: int = 1, settings: Mapping[str, str] = APPEND_TIME) -> str:
@@ -42,19 +55,43 @@ def recreate_topic(admin: AdminClient, name: str, partitions: int) -> None:
     )
 
 
-def messages_of(broker: KafkaServer | str, topic: str) -> list[Message]:
-    """All that is there, each partition in its order, by what any client of Kafka does. An address names a broker."""
-    config = {"bootstrap.servers": broker} if isinstance(broker, str) else broker.client_config()
-    consumer = Consumer({**config, "group.id": str(uuid4())})
-    partitions = [
-        TopicPartition(topic, each) for each in consumer.list_topics(topic, PATIENCE).topics[topic].partitions
-    ]
-    ends = {each.partition: consumer.get_watermark_offsets(each, PATIENCE) for each in partitions}
-    consumer.assign([TopicPartition(topic, each, low) for each, (low, _) in ends.items()])
-    found: list[Message] = []
-    for _ in attempts(f"all messages of {ends}", PATIENCE):
-        if len(found) >= sum(high - low for low, high in ends.values()):
-            break
-        found += [each for each in consumer.consume(500, timeout=0.1) if each.error() is None]
-    consumer.close()
-    return sorted(found, key=lambda each: (each.partition(), each.offset()))
+def messages_of(broker: Broker, topic: str) -> list[Message]:
+    """Return what is committed on a topic now, partition after partition, each in its order, by any client of Kafka."""
+    return sorted(each_message(broker, topic), key=lambda each: (each.partition(), each.offset()))
+
+
+def each_message(broker: Broker, topic: str) -> Iterator[Message]:
+    """Yield what is committed on a topic now, each partition in its order."""
+    with closing(_client(broker)) as client:
+        reading = set(client.list_topics(topic, timeout=PATIENCE).topics[topic].partitions)
+        client.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in reading])
+        while reading:
+            for message in until(partial(client.consume, 1_000, 0.2), lambda: f"the ends of partitions {reading}"):
+                error = message.error()
+                if error is None:
+                    yield message
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    reading.discard(message.partition() or 0)
+                else:
+                    assert error.retriable() or not error.fatal(), error.str()
+
+
+def values_of(broker: Broker, topic: str) -> list[bytes]:
+    return [each.value() or b"" for each in messages_of(broker, topic)]
+
+
+def ends_of(broker: Broker, topic: str) -> dict[int, int]:
+    """Return the end of each partition that has one other than 0."""
+    with closing(_client(broker)) as client:
+        numbers = client.list_topics(topic, timeout=PATIENCE).topics[topic].partitions
+        ends = {
+            each: client.get_watermark_offsets(TopicPartition(topic, each), timeout=PATIENCE)[1] for each in numbers
+        }
+    return {number: end for number, end in ends.items() if end}
+
+
+def _client(broker: Broker) -> Consumer:
+    if isinstance(broker, str):
+        broker = {"bootstrap.servers": broker}
+    config = broker if isinstance(broker, Mapping) else broker.client_config()
+    return Consumer({**config, **_PLAIN, "group.id": str(uuid4())})

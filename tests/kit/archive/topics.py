@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from headwater.consumers.sources import BusRecord
 from tests.kit.archive.records import DATA
-from tests.kit.waiting import attempts
+from tests.kit.topics import messages_of
 
 Truth = dict[tuple[int, int], tuple[bytes, bytes | None, tuple[tuple[str, bytes], ...], int]]
 """Value, key, headers and append time in microseconds, by partition and offset."""
@@ -26,23 +26,15 @@ def send(address: str, topic: str, numbers: Sequence[int], partitions: int) -> N
     assert client.flush(60) == 0
 
 
-def truth(address: str, topic: str, partitions: int) -> Truth:
+def truth(address: str, topic: str) -> Truth:
     """Everything that is on the topic."""
-    client = Consumer({"bootstrap.servers": address, "group.id": topic, "enable.auto.commit": False})
-    places = [TopicPartition(topic, number, 0) for number in range(partitions)]
-    client.assign(places)
-    wanted = sum(client.get_watermark_offsets(each, timeout=30)[1] for each in places)
     found: Truth = {}
-    for _ in attempts("the records of the topic"):
-        if len(found) >= wanted:
-            break
-        for message in client.consume(1_000, timeout=1.0):
-            pairs: Any = message.headers() or ()
-            key: Any = message.key()
-            time = message.timestamp()[1] * 1_000
-            place = (message.partition() or 0, message.offset() or 0)
-            found[place] = (bytes(message.value() or b""), key, tuple((name, value) for name, value in pairs), time)
-    client.close()
+    for message in messages_of(address, topic):
+        pairs: Any = message.headers() or ()
+        key: Any = message.key()
+        place = (message.partition() or 0, message.offset() or 0)
+        time = message.timestamp()[1] * 1_000
+        found[place] = (message.value() or b"", key, tuple((name, value) for name, value in pairs), time)
     return found
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Producer
 
 from headwater.events import Committed, DatasetId, Event, Format, Input, JobName, Output
 from headwater.events.avro import Codec
@@ -14,6 +14,7 @@ from headwater.lineage.rows import RowSet
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
+from tests.kit.topics import messages_of
 
 CODEC = Codec()
 PRODUCER = UUID(int=77)
@@ -70,16 +71,9 @@ def produced(kafka: KafkaServer, topic: str, data: list[bytes], at_once: int = 1
 
 
 def on_topic(kafka: KafkaServer, topic: str) -> list[tuple[bytes, int | None]]:
-    """All of it, read by a plain client, with the broker's times."""
-    client = Consumer({**kafka.client_config(), "group.id": str(uuid4()), "enable.auto.commit": "false"})
-    found: list[tuple[bytes, int | None]] = []
-    for number in range(3):
-        place = TopicPartition(topic, number, 0)
-        low, high = client.get_watermark_offsets(place, timeout=30)
-        client.assign([TopicPartition(topic, number, low)])
-        for _ in range(high - low):
-            message = client.poll(PATIENCE)
-            assert message is not None
-            found.append((bytes(message.value() or b""), message.timestamp()[1] * 1_000))
-    client.close()
-    return found
+    """All of it, with the broker's times."""
+    return [
+        (each.value() or b"", millis * 1_000 if kind == TIMESTAMP_LOG_APPEND_TIME else None)
+        for each in messages_of(kafka, topic)
+        for kind, millis in [each.timestamp()]
+    ]

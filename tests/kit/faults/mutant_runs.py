@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer
 from sqlalchemy import Engine, select
 
 from headwater.events.avro import Codec, DecodeError, UnknownEvent
@@ -20,6 +19,7 @@ from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS
 from tests.kit.events.mutations import Message
+from tests.kit.topics import each_message
 from tests.kit.writers.store_check import check_store
 
 PATIENCE = 60.0
@@ -91,25 +91,11 @@ def in_log(directory: Path) -> Iterator[Placed]:
                 yield from (Placed(number, each.offset, each.value, each.time) for each in batch)
 
 
-def on_topic(config: Mapping[str, Any], topic: str, partitions: int) -> Iterator[Placed]:
+def on_topic(config: Mapping[str, Any], topic: str) -> Iterator[Placed]:
     """By a plain consumer."""
-    own = {"group.id": f"reader-{uuid.uuid4()}", "enable.auto.commit": False, "enable.partition.eof": True}
-    consumer = Consumer({**config, **own})
-    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(partitions)])
-    left = partitions
-    try:
-        while left:
-            message = consumer.poll(PATIENCE)
-            assert message is not None, "nothing comes any more"
-            error: Any = message.error()
-            if error is None:
-                place = (message.partition() or 0, message.offset() or 0)
-                yield Placed(*place, bytes(message.value() or b""), message.timestamp()[1] * 1_000)
-            else:
-                assert error.code() == KafkaError._PARTITION_EOF, error.str()
-                left -= 1
-    finally:
-        consumer.close()
+    for each in each_message(config, topic):
+        place = (each.partition() or 0, each.offset() or 0)
+        yield Placed(*place, each.value() or b"", each.timestamp()[1] * 1_000)
 
 
 class Checking:

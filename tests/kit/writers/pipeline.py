@@ -20,10 +20,9 @@ from headwater.consumers.writer.runner import Runner
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.local import KafkaServer
-from tests.kit.events.written import digest_by_law
+from tests.kit.events.written import digest_by_law, on_topic
 from tests.kit.spark.session import spark_session
 from tests.kit.stores import database_on
-from tests.kit.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,17 +94,4 @@ def written_by_writer(kafka: KafkaServer, topic: str, store: Store, group: str =
 
 def assert_by_law(store: Store, kafka: KafkaServer, topic: str) -> None:
     """By the records as a consumer sees them."""
-    settings = {name: str(value) for name, value in kafka.client_config().items()}
-    source = KafkaSource(settings, topic, f"law-{topic}", None)
-    records = dict[tuple[int, int], tuple[bytes, int | None]]()
-    try:
-        until(lambda: _poll(source, records) and source.lag() == 0, "all records")
-    finally:
-        source.close()
-    assert digest_in(store) == digest_by_law(list(records.values()))
-
-
-def _poll(source: KafkaSource, into: dict[tuple[int, int], tuple[bytes, int | None]]) -> bool:
-    for each in source.poll(5_000, 0.2).records:
-        into[each.partition.number, each.offset] = (each.data, each.append_time)
-    return bool(into)
+    assert digest_in(store) == digest_by_law(on_topic(kafka, topic))

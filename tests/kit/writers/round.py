@@ -28,6 +28,7 @@ from tests.kit.kafka.topic_check import Verdict
 from tests.kit.kafka.topic_copies import Copy, copies_on
 from tests.kit.kafka.victims import Victim
 from tests.kit.lineage.backups import Backup
+from tests.kit.topics import ends_of
 from tests.kit.waiting import attempts, until
 from tests.kit.writers.plan import SESSION_SECONDS, WRITERS, WriterPlan
 from tests.kit.writers.process import PROGRAM, WriterProcess
@@ -173,7 +174,7 @@ class WriterRound(Round):
 
     def _settle(self, engine: Engine) -> None:
         """Whoever ended is started again, and then all is stored that is on the topic."""
-        ends = self._ends()
+        ends = ends_of(self.stage.config(), self.topic)
         words = lambda: f"stored up to {self._stored(engine)}, and the topic ends at {ends}"  # noqa: E731
         for _ in attempts(words, PATIENCE, 0.05):
             if self._stored(engine) == ends:
@@ -186,16 +187,6 @@ class WriterRound(Round):
         with engine.connect() as connection:
             chosen = select(OFFSETS.c.partition_number, OFFSETS.c.next_offset)
             return {number: following for number, following in connection.execute(chosen) if following}
-
-    def _ends(self) -> dict[int, int]:
-        client = Consumer({**self.stage.config(), "group.id": "ends"})
-        try:
-            partitions = client.list_topics(self.topic, timeout=PATIENCE).topics[self.topic].partitions
-            places = (TopicPartition(self.topic, each) for each in partitions)
-            ends = {each.partition: client.get_watermark_offsets(each, timeout=PATIENCE)[1] for each in places}
-        finally:
-            client.close()
-        return {number: end for number, end in ends.items() if end}
 
     def _stop_writers(self) -> None:
         for writer in self._writers:
