@@ -19,6 +19,7 @@ from headwater.config.sources import (
     from_file,
     is_of_kubernetes,
     layered,
+    read_toml,
     variable_of,
 )
 from headwater.config.units import Bytes, Seconds
@@ -33,6 +34,7 @@ __all__ = [
     "is_of_kubernetes",
     "layered",
     "read_config",
+    "read_toml",
     "read_usable_config",
     "unknown",
     "variable_of",

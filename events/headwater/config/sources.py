@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from headwater.config.model import Config, Keys, unknown
 from headwater.errors import ConfigurationError
@@ -59,6 +61,22 @@ def from_file(path: Path | str, *, is_strict: bool = True) -> dict[str, str]:
             raise ConfigurationError(f"{path}, line {number}: {key} is in line {found[key][1]} already: remove one")
         found[key] = (value, number)
     return {key: value for key, (value, _) in found.items() if key}
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Return what is in a file of TOML; `what` says in an error who needs a library that reads it."""
+    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
+    try:
+        reader: Any = importlib.import_module(name)
+    except ImportError as e:
+        raise ConfigurationError(f"{what} needs Python 3.11, or: pip install {name}") from e
+    try:
+        found: dict[str, Any] = reader.loads(path.read_text("utf-8"))
+    except OSError as e:
+        raise ConfigurationError(f"{path} can't be read: {e.strerror}") from e
+    except ValueError as e:
+        raise ConfigurationError(f"{path} isn't TOML: {e}") from e
+    return found
 
 
 def from_environment(

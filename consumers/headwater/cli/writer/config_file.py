@@ -7,15 +7,13 @@ an error that names the nearest one; so is a variable that begins as that of `--
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from headwater.cli.flags import Flags, no_such
-from headwater.config import is_of_kubernetes
+from headwater.config import is_of_kubernetes, read_toml
 from headwater.errors import ConfigurationError
 from headwater.events.redaction import redact
 
@@ -54,7 +52,7 @@ class FileFlags(Flags):
         place = vars(finder.parse_known_args(self.arguments)[0])[_FILE] or super().found(_FILE)
         if place:
             self._place = Path(place).expanduser()
-            self._file = _read(self._place)
+            self._file = read_toml(self._place, "--config")
         self._refuse_others()
         return super().parse_args(args, namespace)
 
@@ -90,21 +88,6 @@ class FileFlags(Flags):
         for variable in os.environ:
             if variable.startswith(prefix) and variable not in known and not is_of_kubernetes(variable):
                 raise ConfigurationError(no_such("variable", variable, known))
-
-
-def _read(place: Path) -> Mapping[str, Any]:
-    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
-    try:
-        read: Any = importlib.import_module(name)
-    except ImportError as e:
-        raise ConfigurationError(f"--config needs Python 3.11, or: pip install {name}") from e
-    try:
-        found: dict[str, Any] = read.loads(place.read_text("utf-8"))
-    except OSError as e:
-        raise ConfigurationError(f"{place} can't be read: {e.strerror}") from e
-    except ValueError as e:
-        raise ConfigurationError(f"{place} isn't TOML: {e}") from e
-    return found
 
 
 def _lines(key: str, value: Any) -> Iterator[str]:

@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
+from headwater.consumers.replay.ranges import BusRange, Positions, SeekableRange, StoredPositions
 from headwater.consumers.sources import SourceBatch
 from headwater.consumers.sources.archive import ArchiveSource
 from headwater.lineage.bulk import BusPartition
 
 
-class ArchiveRange:
+class ArchiveRange(SeekableRange):
     def __init__(self, address: str, place: str, stored: StoredPositions) -> None:
-        """`stored` returns the offsets of the store that is filled, for `rewind`."""
-        self.address = address
-        self._stored = stored
-        self._at = RangePositions()
+        super().__init__(address, stored)
         self._source = ArchiveSource(place, "replay", self._begin_at)
         self.archive: Final = self._source.archive
         self.kind = self._source.kind
@@ -30,8 +27,7 @@ class ArchiveRange:
     def offsets_at(self, time: datetime) -> None:  # noqa: ARG002 - an archive has days, and no index of offsets
         return None
 
-    def read(self, start: Positions, end: Positions, complete_until: int = 0) -> None:
-        self._at.begin(start, end, complete_until)
+    def _seek(self) -> None:
         self._source.rewind()
 
     def poll(self, most: int, timeout: float) -> SourceBatch:
@@ -45,19 +41,6 @@ class ArchiveRange:
                 self._at.advance(where, at)
         moved = {where: at for where, at in self._at.next.items() if at != before[where]}
         return SourceBatch(records, moved, batch.gaps, self._at.finished())
-
-    def rest(self) -> None:
-        """Do nothing: files wait."""
-
-    def done(self, positions: Positions) -> None:
-        """Do nothing: offsets are the store's."""
-
-    def rewind(self) -> None:
-        known = self._stored()
-        self.read({each: known.get(each, 0) for each in self._at.end}, self._at.end, self._at.until)
-
-    def lag(self) -> int:
-        return self._at.lag()
 
     def close(self) -> None:
         self._source.close()

@@ -10,7 +10,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError, Message
 
-from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
+from headwater.consumers.replay.ranges import BusRange, Positions, SeekableRange, StoredPositions
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.sources.kafka import KIND
 from headwater.consumers.sources.kafka_client import ASK_SECONDS, TopicClient, bus_record
@@ -25,16 +25,13 @@ _NEWEST_SECONDS: Final = 60.0
 _NEWEST_AT_ONCE: Final = 1_000
 
 
-class KafkaRange:
+class KafkaRange(SeekableRange):
     kind = KIND
 
     def __init__(self, address: str, settings: Mapping[str, str], topic: str, stored: StoredPositions) -> None:
-        """`stored` returns the offsets of the store that is filled, for `rewind`."""
-        self.address = address
+        super().__init__(address, stored)
         self.topic = topic
-        self._stored = stored
         self._topic = TopicClient(settings, topic, _GROUP, _BY_RANGE)
-        self._at = RangePositions()
         self._first: dict[BusPartition, int] = {}
         """The first offset of each partition when it was asked for first. What was gone by then is known."""
 
@@ -59,10 +56,6 @@ class KafkaRange:
             for where in [self._topic.partition(each.partition)]
         }
 
-    def read(self, start: Positions, end: Positions, complete_until: int = 0) -> None:
-        self._at.begin(start, end, complete_until)
-        self._assign()
-
     def poll(self, most: int, timeout: float) -> SourceBatch:
         if not self._at.open_partitions():
             return SourceBatch((), {}, (), self._at.finished())
@@ -74,20 +67,6 @@ class KafkaRange:
         self._leave_finished()
         moved = {each: at for each, at in self._at.next.items() if at != before[each]}
         return SourceBatch(records, moved, (), self._at.finished())
-
-    def rest(self) -> None:
-        """Do nothing: nobody waits for this client."""
-
-    def done(self, positions: Positions) -> None:
-        """Do nothing: offsets are the store's."""
-
-    def rewind(self) -> None:
-        known = self._stored()
-        self._at.begin({each: known.get(each, 0) for each in self._at.end}, self._at.end, self._at.until)
-        self._assign()
-
-    def lag(self) -> int:
-        return self._at.lag()
 
     def close(self) -> None:
         self._topic.close()
@@ -111,7 +90,7 @@ class KafkaRange:
             else:  # what is before it are markers of transactions, or what compaction left out
                 self._at.advance(where, offset)
 
-    def _assign(self) -> None:
+    def _seek(self) -> None:
         """Fetch from where the partitions stand. A finished one isn't fetched, and what had expired isn't asked for."""
         with self._topic.explained():
             for each in self._at.open_partitions():

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions, StoredPositions
+from headwater.consumers.replay.ranges import BusRange, SeekableRange, StoredPositions
 from headwater.consumers.sources import BusRecord, OffsetGap, SourceBatch
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.sources.local_log import KIND, MOST_BYTES, REASONS, log_partition
@@ -18,21 +18,18 @@ from headwater.journal.reader import Tail
 from headwater.lineage.bulk import BusPartition
 
 
-class LogRange:
+class LogRange(SeekableRange):
     kind = KIND
 
     def __init__(self, address: str, directory: Path, stored: StoredPositions) -> None:
-        """`stored` returns the offsets of the store that is filled, for `rewind`."""
         if not directory.is_dir():
             raise ConfigurationError(
                 f"{directory} isn't there: name the directory that drivers write to (spark.headwater.log.dir)"
             )
-        self.address = address
+        super().__init__(address, stored)
         self._log = LocalLog.open(directory)
         self.directory: Final = self._log.directory
         self.topic = str(self.directory)
-        self._stored = stored
-        self._at = RangePositions()
         self._names: dict[BusPartition, str] = {}
         self._tails: dict[BusPartition, Tail] = {}
 
@@ -49,8 +46,7 @@ class LogRange:
     def offsets_at(self, time: datetime) -> None:  # noqa: ARG002 - a log has no index of times
         return None
 
-    def read(self, start: Positions, end: Positions, complete_until: int = 0) -> None:
-        self._at.begin(start, end, complete_until)
+    def _seek(self) -> None:
         self._close_tails()
         for where in self._at.open_partitions():
             self._tails[where] = self._log.reader(self._names[where]).tail(self._at.next[where])
@@ -73,19 +69,6 @@ class LogRange:
             self._at.advance(where, batch.position)
             moved[where] = self._at.next[where]
         return SourceBatch(tuple(records), moved, tuple(gaps), self._at.finished())
-
-    def rest(self) -> None:
-        """Do nothing: files wait."""
-
-    def done(self, positions: Positions) -> None:
-        """Do nothing: offsets are the store's."""
-
-    def rewind(self) -> None:
-        known = self._stored()
-        self.read({each: known.get(each, 0) for each in self._at.end}, self._at.end, self._at.until)
-
-    def lag(self) -> int:
-        return self._at.lag()
 
     def close(self) -> None:
         self._close_tails()

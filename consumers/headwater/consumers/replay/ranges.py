@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from headwater.consumers.sources import EventSource
 from headwater.lineage.bulk import BusPartition
@@ -85,3 +85,34 @@ class RangePositions:
         done = {each for each in self._unreported if self.next[each] >= self.end[each]}
         self._unreported -= done
         return dict.fromkeys(done, self.until)
+
+
+class SeekableRange:
+    """What each kind of range source has in common: where it stands, and that the store keeps its offsets."""
+
+    def __init__(self, address: str, stored: StoredPositions) -> None:
+        """`stored` returns the offsets of the store that is filled, for `rewind`."""
+        self.address: Final = address
+        self._stored = stored
+        self._at = RangePositions()
+
+    def read(self, start: Positions, end: Positions, complete_until: int = 0) -> None:
+        self._at.begin(start, end, complete_until)
+        self._seek()
+
+    def rewind(self) -> None:
+        known = self._stored()
+        self.read({each: known.get(each, 0) for each in self._at.end}, self._at.end, self._at.until)
+
+    def rest(self) -> None:
+        """Do nothing: nobody waits for who is in no group."""
+
+    def done(self, positions: Positions) -> None:
+        """Do nothing: offsets are the store's."""
+
+    def lag(self) -> int:
+        return self._at.lag()
+
+    def _seek(self) -> None:
+        """Go on where the positions are."""
+        raise NotImplementedError

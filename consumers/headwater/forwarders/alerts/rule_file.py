@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 
-from headwater.config import Config, Seconds, read_config, unknown
+from headwater.config import Config, Seconds, read_config, read_toml, unknown
 from headwater.errors import ConfigurationError
 from headwater.forwarders.alerts.rules import RULES, Rule
 from headwater.forwarders.webhook.options import HttpOptions
@@ -68,7 +66,7 @@ class RuleFile:
 
 def read_rule_file(path: Path) -> RuleFile:
     """Return what the file says. A ConfigurationError names all that is wrong with it."""
-    reader = _Reader(_toml(path))
+    reader = _Reader(read_toml(path, "a file of rules"))
     found = reader.read()
     if reader.faults:
         raise ConfigurationError("; ".join(f"{path}: {each}" for each in reader.faults))
@@ -188,18 +186,3 @@ def _flat(table: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
             yield key, str(value)
         else:
             raise ConfigurationError(f"{where}.{key}: {type(value).__name__} can't be a value here: write a text")
-
-
-def _toml(path: Path) -> Mapping[str, Any]:
-    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
-    try:
-        reader: Any = importlib.import_module(name)
-    except ImportError as e:
-        raise ConfigurationError(f"a file of rules needs Python 3.11, or: pip install {name}") from e
-    try:
-        found: dict[str, Any] = reader.loads(path.read_text("utf-8"))
-    except OSError as e:
-        raise ConfigurationError(f"{path} can't be read: {e.strerror}") from e
-    except ValueError as e:
-        raise ConfigurationError(f"{path} isn't TOML: {e}") from e
-    return found
