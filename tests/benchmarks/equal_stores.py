@@ -32,7 +32,7 @@ from tests.benchmarks.harness import Aims
 from tests.kit.events.mixture import events
 
 EVENTS: Final = 200_000
-WAYS: Final = {"plain": (), "processes": ("--readers", "2")}
+WAYS: Final = {"plain": (), "processes": ("--processes", "2")}
 ORDERS: Final = ("in order", "shuffled")
 
 

@@ -40,7 +40,7 @@ ROUNDS: Final = 3
 AIM: Final = 1.3
 AIM_OF_CLIENTS: Final = 1.1
 _TICK: Final = os.sysconf("SC_CLK_TCK")
-_COORDINATED: Final = ("--readers", "2")
+_COORDINATED: Final = ("--processes", "2")
 
 
 class Took(NamedTuple):

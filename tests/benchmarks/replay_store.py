@@ -1,6 +1,6 @@
 """A million events: stored by the writer, and rebuilt by a replay that switches over while the writer goes on.
 
-    .venv/bin/python -m tests.benchmarks.replay_store [events] [--readers N] [--by spark] [--load EVENTS_PER_SECOND]
+    .venv/bin/python -m tests.benchmarks.replay_store [events] [--processes N] [--by spark] [--load EVENTS_PER_SECOND]
 
 The writer first stores all events of a topic, which gives its rate. Then a replay rebuilds the store from the topic's
 beginning, while a producer adds events and the same writer stores them. In the end the store has to have the rows of
@@ -83,7 +83,7 @@ def create_database(address: str, name: str) -> str:
 
 
 def writer_command(bus: str, url: str, given: Namespace, *flags: str) -> list[str]:
-    more = ("--readers", str(given.readers)) if given.readers else ()
+    more = ("--processes", str(given.processes))
     return [*COMMAND, "writer", "run", "--bus", bus, "--store", url, "--no-maintenance", *more, *flags]
 
 
@@ -96,7 +96,7 @@ def fill(bus: str, url: str, given: Namespace) -> float:
 
 def replay(bus: str, url: str, given: Namespace) -> tuple[dict[str, Any], dict[str, Any], float]:
     """Return the answer, the last line of progress about reading, and the seconds of the whole."""
-    more = ["--readers", str(given.readers)] if given.readers else []
+    more = ["--processes", str(given.processes)]
     if given.by == "spark":
         more += ["--by", "spark", "--master", "local[2]", *spark_settings()]
     command = [*COMMAND, "-o", "json", "replay", "--from", bus, "--store", url, *more]
@@ -137,7 +137,7 @@ def offsets_of(url: str) -> int:
 def main() -> int:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("events", type=int, nargs="?", default=EVENTS)
-    parser.add_argument("--readers", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--by", choices=["writer", "spark"], default="writer", help="who reads what there is at first")
     parser.add_argument("--load", type=int, default=200, help="events a second while the replay runs")
     given = parser.parse_args()

@@ -167,11 +167,11 @@ def main() -> None:
         say("merging them", count, alone.merging, f"{alone.rows / alone.merging:,.0f} rows/s")
         say("the same by hand", count, alone.bare, f"{alone.rows / alone.bare:,.0f} rows/s, COPY and merge")
     with local.kafka() as kafka:
-        for readers in (0, 2):
+        for processes in (1, 2):
             with server() as postgres:  # one that nothing was deleted from
-                took = whole(kafka.address, postgres.address, data, "--readers", str(readers))
+                took = whole(kafka.address, postgres.address, data, "--processes", str(processes))
             for when, each in zip(("learning", "steady"), took, strict=True):
-                say(f"Kafka, {readers} readers, {when}", count, each, f"{alone.bare / each:.2f} of by hand")
+                say(f"Kafka, {processes} processes, {when}", count, each, f"{alone.bare / each:.2f} of by hand")
         with server() as postgres:
             say("every shape new", len(fresh), whole(kafka.address, postgres.address, fresh).steady)
     seconds_taken = into_sqlite(data[: count // 3])

@@ -1,4 +1,5 @@
-"""The coordinated pipeline: the same rows as the law's, and offsets behind rows at each moment, whatever goes wrong.
+"""The pipeline in several processes: the same rows as the law's, and offsets behind rows at each moment, whatever
+goes wrong.
 
 Where a test says so its processes are real ones; in others stand-ins do their work in this process.
 """
@@ -19,7 +20,6 @@ import pytest
 from sqlalchemy import text
 
 from headwater import local
-from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
 from headwater.events import Committed, JobStarted
 from headwater.events.avro import Codec
@@ -35,6 +35,7 @@ from tests.kit.stores import database_on
 from tests.kit.waiting import until
 from tests.kit.writers.coordinated import (
     GROUP,
+    Coordinator,
     Gate,
     Scripted,
     Watched,
@@ -53,7 +54,6 @@ MIXED = taken([CODEC.encode(each) for each in [*events(1_200), *EXAMPLES]])
 FEW = commits(300)
 FEW_RECORDS = taken([CODEC.encode(each) for each in FEW])
 FEW_BY_LAW = law_of([(each.data, each.append_time) for each in FEW_RECORDS])
-TWO = CoordinatorLimits(readers=2, buckets=2, interval=0.001)
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +278,7 @@ class TestFaults:
                 killed.append(self.pid)
                 os.kill(self.pid, signal.SIGKILL)
 
-        running = written(coordinator(Scripted(FEW_RECORDS, store), store, TWO, start=Victim))
+        running = written(coordinator(Scripted(FEW_RECORDS, store), store, 2, start=Victim))
         assert f"the process {name} ({killed[0]}) ended with SIGKILL" in caplog.text
         assert running.metrics.deaths == 1
         assert digest_in(store) == FEW_BY_LAW
@@ -291,7 +291,7 @@ class TestFaults:
             return process
 
         with pytest.raises(WorkerDiedError, match="smaller batches by --batch"):
-            written(coordinator(Scripted(FEW_RECORDS, store), store, CoordinatorLimits(1, 1), start=start))
+            written(coordinator(Scripted(FEW_RECORDS, store), store, 2, start=start))
         assert store.bulk.offsets(GROUP) == {}
 
     def test_a_bucket_whose_connection_is_lost_connects_again(self, store: Store) -> None:
@@ -335,10 +335,9 @@ def test_while_nothing_can_be_written_what_is_taken_is_bounded(store: Store) -> 
     ]
     records = taken([CODEC.encode(each) for each in huge])
     gate, source = Gate(["bucket"]), Scripted(records, store, at_once=4)
-    limits = CoordinatorLimits(2, 2, 0.001, buffer_bytes=16 << 20)
     tracemalloc.start()
     try:
-        with begun(coordinator(source, store, limits, start=stand_ins(before=gate))) as run:
+        with begun(coordinator(source, store, 2, start=stand_ins(before=gate))) as run:
             until(lambda: source.rests >= 2)
             given, held = source.given, tracemalloc.get_traced_memory()[0]
             gate.open()
@@ -351,7 +350,7 @@ def test_while_nothing_can_be_written_what_is_taken_is_bounded(store: Store) -> 
 
 
 def test_the_figures_of_all_processes_are_in_one_place(store: Store) -> None:
-    running: Coordinator = written(coordinator(Scripted(FEW_RECORDS, store), store, TWO, start=WorkerProcess))
+    running: Coordinator = written(coordinator(Scripted(FEW_RECORDS, store), store, 2, start=WorkerProcess))
     shown = "\n".join(running.metrics.render())
     assert 'headwater_writer_cpu_seconds_total{process="reader-1"}' in shown
     assert 'headwater_writer_cpu_seconds_total{process="bucket-0"}' in shown

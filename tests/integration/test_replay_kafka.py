@@ -78,7 +78,7 @@ def writing(kafka: KafkaServer, topic: str, url: URL, err: Path, *flags: str) ->
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "flags", [(), pytest.param(("--readers", "2"), marks=pytest.mark.long)], ids=["plain", "coordinated"]
+    "flags", [(), pytest.param(("--processes", "2"), marks=pytest.mark.long)], ids=["plain", "coordinated"]
 )
 def test_a_writer_under_load_goes_on_in_the_rebuilt_store(
     kafka: KafkaServer, topic: str, url: URL, store: Store, tmp_path: Path, *, flags: tuple[str, ...]

@@ -15,7 +15,6 @@ from sqlalchemy import URL
 
 from headwater.consumers.sources import local_log
 from headwater.consumers.sources.local_log import LocalLogSource
-from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError
 from headwater.consumers.writer.offset_reader import OffsetReader
 from headwater.journal import LocalLog
@@ -28,12 +27,10 @@ from tests.kit.lineage.backups import back_up
 from tests.kit.stores import DATABASES, database_on
 from tests.kit.topics import new_topic
 from tests.kit.waiting import until
-from tests.kit.writers.coordinated import Hook, nothing, options_of, stand_ins
+from tests.kit.writers.coordinated import Coordinator, Hook, nothing, stand_ins
 from tests.kit.writers.set_back import EVENTS, GROUP, append, law, plain, running, stored, write_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(1)]
-
-LIMITS = CoordinatorLimits(readers=2, buckets=2, interval=0.01)
 
 
 @pytest.fixture(params=DATABASES)
@@ -63,7 +60,7 @@ def coordinated(log: LocalLog, store: Store, after: Hook = nothing) -> Coordinat
     offsets = OffsetReader({"": store.bulk}, GROUP)
     source = LocalLogSource(log.directory, GROUP, offsets)
     more: dict[str, Any] = {"marks": offsets.marks[""], "start": stand_ins(after=after)}
-    return Coordinator(source, store.bulk, options_of(store), GROUP, LIMITS, most=7, idle=0.02, **more)
+    return Coordinator(source, store.bulk, store, 2, most=7, idle=0.02, interval=0.01, **more)
 
 
 def test_a_writer_reads_again_what_its_database_has_lost(
@@ -174,7 +171,7 @@ def test_rows_that_are_lost_before_their_instant_is_completed_are_written_again(
 
 @pytest.mark.kafka
 @pytest.mark.parametrize("url", DATABASES[1:2], indirect=True)
-@pytest.mark.parametrize("flags", [(), ("--readers", "2")], ids=["plain", "coordinated"])
+@pytest.mark.parametrize("flags", [(), ("--processes", "2")], ids=["plain", "coordinated"])
 def test_a_command_reads_a_topic_again(
     kafka: KafkaServer, url: URL, store: Store, flags: tuple[str, ...], tmp_path: Path
 ) -> None:

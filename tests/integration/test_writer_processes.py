@@ -1,4 +1,4 @@
-"""`headwater writer run --readers`: its processes end with it, however it ends, and nothing is lost."""
+"""`headwater writer run --processes`: its processes end with it, however it ends, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.kit.writers.process import children_of, wait_for_rows, writer_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
 
-READERS = ("--readers", "2", "--buckets", "2")
+PROCESSES = ("--processes", "2")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_signal_to_all_of_them_ends_it_in_order(kafka: KafkaServer, topic: str
     """As a supervisor sends it to a whole group of processes. One port shows the health of all."""
     produced(kafka, topic, [CODEC.encode(event) for event in commits(60)])
     (port,) = free_ports(1)
-    with writer_process(kafka, topic, url, *READERS, "--health", f"127.0.0.1:{port}") as process:
+    with writer_process(kafka, topic, url, *PROCESSES, "--health", f"127.0.0.1:{port}") as process:
         try:
             until(lambda: is_ready(port) and sum(store.bulk.offsets("g").values()) == 60)
             children = children_of(process.pid)
@@ -83,7 +83,7 @@ def test_writers_that_are_killed_lose_and_change_nothing(
     sending.start()
     try:
         while sending.is_alive() or killed < 3:
-            with writer_process(kafka, topic, url, *READERS, "--batch", "50") as process:
+            with writer_process(kafka, topic, url, *PROCESSES, "--batch", "50") as process:
                 try:
                     wait_for_rows(store, process, len(data))
                     children = children_of(process.pid)
@@ -95,7 +95,7 @@ def test_writers_that_are_killed_lose_and_change_nothing(
             until(partial(none_is_there, children))
     finally:
         sending.join()
-    with writer_process(kafka, topic, url, *READERS, "--until-end") as process:
+    with writer_process(kafka, topic, url, *PROCESSES, "--until-end") as process:
         assert process.wait(PATIENCE) == 0
     assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
     assert sum(store.bulk.offsets("g").values()) == len(data)

@@ -20,7 +20,7 @@ from headwater.cli.bus import (
 )
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, count, moment, one_of, pair, whole_number
+from headwater.cli.flags import Flags, count, moment, one_of, pair
 from headwater.cli.logs import logging_as
 from headwater.cli.output import CommandOutput
 from headwater.cli.pipeline import add_spark
@@ -65,11 +65,8 @@ def _flags(parser: Flags) -> None:
 
 
 def _tuning(parser: Flags) -> None:
-    text = "so many processes read events, and others write rows, as --buckets says; 0: one process does everything"
-    parser.flag("readers", whole_number, "0", text, "N")
-    text = (
-        "so many processes or tasks write, each the rows of keys of its own: with --readers 2, by Spark one for a core"
-    )
+    parser.flag("processes", count, "1", "with more than one, so many read events, and others write rows", "N")
+    text = "by Spark: so many tasks write, each the rows of keys of its own; one for a core unless given"
     parser.flag("buckets", count, None, text, "N")
     text = "at most so many events in a transaction (10000), by Spark in a micro-batch (500000)"
     parser.flag("batch", count, None, text, "N")
@@ -120,15 +117,15 @@ def _check(given: Any) -> None:
     if any(each.startswith(_STORE) for each in sources[1:]):
         raise ConfigurationError("a store comes first: its rows are copied, and a bus is read on from its offsets")
     if options_of(given).lake is not None:
-        if given.no_switch or given.purge or given.readers or sources[0].startswith(_STORE):
+        if given.no_switch or given.purge or given.processes > 1 or sources[0].startswith(_STORE):
             raise ConfigurationError(
                 "a lake store is filled from its own offsets on, by Spark, and nothing else: name another namespace to "
-                "rebuild it, and leave out --no-switch, --purge, --readers and store: sources"
+                "rebuild it, and leave out --no-switch, --purge, --processes and store: sources"
             )
-    elif given.readers and given.by == SPARK:
-        raise ConfigurationError("--readers are processes of this machine: leave them out with --by spark")
-    elif given.readers and options_of(given).target.kind.scheme == "sqlite":
-        raise ConfigurationError("SQLite lets one process write at a time: leave --readers at 0")
+    elif given.processes > 1 and given.by == SPARK:
+        raise ConfigurationError("--processes are those of this machine: leave them out with --by spark")
+    elif given.processes > 1 and options_of(given).target.kind.scheme == "sqlite":
+        raise ConfigurationError("SQLite lets one process write at a time: leave --processes at 1")
 
 
 def _rebuild(given: Any, output: CommandOutput) -> int:
@@ -142,8 +139,7 @@ def _rebuild(given: Any, output: CommandOutput) -> int:
     settings = ReplaySettings(
         group=given.group,
         batch=given.batch or 10_000,
-        readers=given.readers,
-        buckets=given.buckets or 2,
+        processes=given.processes,
         switches=not given.no_switch,
         accept_loss=given.accept_loss,
         purge=given.purge,

@@ -33,7 +33,8 @@ def commit_first() -> None:
 
 def drop_what_fails() -> None:
     """A batch that met a database that was away isn't tried again."""
-    from headwater.consumers.writer.plain_pipeline import BatchResult, PlainPipeline, PreparedBatch
+    from headwater.consumers.writer.pipeline import BatchResult
+    from headwater.consumers.writer.plain_pipeline import PlainPipeline, PreparedBatch
     from headwater.errors import TransientError
 
     store = PlainPipeline.store

@@ -1,4 +1,4 @@
-"""A coordinated writer over scripted records. Its processes are real, or stand-ins in this process that tests see."""
+"""A writer of several processes over scripted records; they are real, or stand-ins in this process that tests see."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from typing import Any
 from sqlalchemy import text
 
 from headwater.consumers.sources import BusRecord, EventSource, SourceBatch
-from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
 from headwater.consumers.writer.coordinated.bucket_writer import BucketWriter
+from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline
 from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
+from headwater.consumers.writer.runner import Runner
 from headwater.lineage.bulk import (
     BusPartition,
     DatabaseBulkMeta,
     MergeResult,
     WriteBatch,
+    WriterMarks,
 )
 from headwater.lineage.store import Store, StoreOptions
 from headwater.lineage.store.engines import engine_for
@@ -139,20 +141,44 @@ def stand_ins(before: Hook = nothing, after: Hook = nothing) -> Callable[[str, W
     return lambda name, role: StandIn(name, role, before, after)
 
 
-SMALL = CoordinatorLimits(readers=3, buckets=3, interval=0.001)
-
-
 def options_of(store: Store) -> StoreOptions:
     password = store.target.password
     return StoreOptions.at(store.target.url.set(password=password and password()).render_as_string(hide_password=False))
 
 
+class Coordinator(Runner):
+    """A runner of a pipeline in several processes, and their parts that tests look at."""
+
+    def __init__(
+        self,
+        source: EventSource,
+        meta: DatabaseBulkMeta,
+        store: Store,
+        processes: int = 3,
+        *,
+        start: Callable[[str, WorkerRole], WorkerProcess],
+        marks: WriterMarks | None = None,
+        **more: Any,
+    ) -> None:
+        about = (options_of(store), GROUP, source.kind, source.topic)
+        pipeline = ProcessPipeline(meta, *about, processes=processes, marks=marks, start=start)
+        super().__init__(source, pipeline, **more)
+        self.meta, self.timeline = meta, pipeline.timeline
+
+
 def coordinator(
-    source: EventSource, store: Store, limits: CoordinatorLimits = SMALL, *, own: Watched | None = None, **more: Any
+    source: EventSource, store: Store, processes: int = 3, *, own: Watched | None = None, **more: Any
 ) -> Coordinator:
     """Its processes are stand-ins unless `start` says otherwise."""
-    settings: dict[str, Any] = {"most": 40, "idle": 0.01, "until_end": True, "start": stand_ins(), **more}
-    return Coordinator(source, own or store.bulk, options_of(store), GROUP, limits, **settings)
+    settings: dict[str, Any] = {
+        "most": 40,
+        "idle": 0.01,
+        "interval": 0.001,
+        "until_end": True,
+        "start": stand_ins(),
+        **more,
+    }
+    return Coordinator(source, own or store.bulk, store, processes, **settings)
 
 
 def written(running: Coordinator, seconds: float = 120.0) -> Coordinator:

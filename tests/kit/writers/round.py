@@ -130,9 +130,9 @@ class WriterRound(Round):
         self._name = self.database.own()
         bus = f"kafka://{self.stage.address}/{self.topic}"
         place = ["--bus", bus, "--store", self.database.url(self._name), "--group", GROUP]
-        processes = "2" if self.of_writers.is_coordinated else "0"
+        processes = "2" if self.of_writers.is_coordinated else "1"
         batch = str(self.of_writers.batch)
-        flags = [*place, "--batch", batch, "--readers", processes, "--log-level", "debug"]
+        flags = [*place, "--batch", batch, "--processes", processes, "--log-level", "debug"]
         for number in range(WRITERS):
             writer = WriterProcess(self.folder / f"writer{number}.log", flags, self._settings, self._program)
             self._writers.append(writer)

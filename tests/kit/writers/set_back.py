@@ -15,7 +15,6 @@ from headwater.consumers.replay.filling import ReplaySettings
 from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.replay.replay import Replay, ReplayResult
 from headwater.consumers.sources.local_log import LocalLogSource
-from headwater.consumers.writer.coordinated import Coordinator
 from headwater.consumers.writer.offset_reader import OffsetReader
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
@@ -92,7 +91,7 @@ def write_all(log: LocalLog, store: Store) -> None:
 
 
 @contextmanager
-def running(writer: Runner | Coordinator) -> Generator[None]:
+def running(writer: Runner) -> Generator[None]:
     """On a thread of its own; it is stopped in the end, and what it raised is raised."""
     raised, loop = list[BaseException](), asyncio.new_event_loop()
 

@@ -26,7 +26,9 @@ LOG = "log:/nowhere"
         pytest.param([], 78, "where are the events? Name them by --from", id="no source"),
         pytest.param(["--from", "ftp://x"], 2, "isn't a source: write kafka://", id="no bus"),
         pytest.param(["--from", LOG, "--from", "store:b.db"], 78, "a store comes first", id="a store behind a bus"),
-        pytest.param(["--from", LOG, "--readers", "2"], 78, "leave --readers at 0", id="several processes on SQLite"),
+        pytest.param(
+            ["--from", LOG, "--processes", "2"], 78, "leave --processes at 1", id="several processes on SQLite"
+        ),
         pytest.param(["--from", LOG, "--pause", "0"], 2, "isn't a number of things", id="no pause"),
     ],
 )

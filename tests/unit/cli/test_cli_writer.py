@@ -154,22 +154,22 @@ def test_a_variable_says_no_more_than_where_things_are(
                 "log:{tmp}",
                 "--store",
                 "/no/where.db",
-                "--readers",
+                "--processes",
                 "2",
                 "--catalog-store",
                 "a={tmp}/a.db",
             ],
-            "leave --readers at 0 for --catalog-store",
+            "leave --processes at 1 for --catalog-store",
         ),
         (
-            ["--bus", "log:{tmp}", "--readers", "2", "--lineage-meta", "somebodys"],
-            "leave --readers at 0 for --lineage-meta",
+            ["--bus", "log:{tmp}", "--processes", "2", "--lineage-meta", "somebodys"],
+            "leave --processes at 1 for --lineage-meta",
         ),
         (
-            ["--bus", "log:{tmp}/log", "--store", "sqlite:///{tmp}/x.db", "--readers", "2"],
+            ["--bus", "log:{tmp}/log", "--store", "sqlite:///{tmp}/x.db", "--processes", "2"],
             "SQLite lets one process write at a time",
         ),
-        (["--bus", "kafka://127.0.0.1:1", "--readers", "2"], "which store?"),
+        (["--bus", "kafka://127.0.0.1:1", "--processes", "2"], "which store?"),
     ],
 )
 def test_what_is_missing_is_reported_by_its_own_exit_code(

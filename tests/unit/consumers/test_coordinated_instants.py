@@ -8,8 +8,9 @@ from collections import defaultdict
 import pytest
 
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.coordinated.instants import Instant, Splitter, join
+from headwater.consumers.writer.coordinated.instants import Instant, Splitter
 from headwater.consumers.writer.coordinated.slice_reader import ReadReply, ReadRequest, SliceReaderRole
+from headwater.consumers.writer.runner import join
 from headwater.events import Committed
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import BusPartition, PackedRows, StoreSetBack

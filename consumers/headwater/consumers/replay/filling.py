@@ -14,7 +14,8 @@ from typing import Final, Protocol, TypeAlias
 from headwater.consumers.replay.ranges import Positions, RangeSource
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
-from headwater.consumers.writer.coordinated import Coordinator, CoordinatorLimits
+from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline
+from headwater.consumers.writer.pipeline import Pipeline
 from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
 from headwater.errors import ConfigurationError, TransientError
@@ -42,9 +43,8 @@ class ReplaySettings:
     group: str = "headwater-writer"
     """The writer's consumer group, under which the store has its offsets."""
     batch: int = 10_000
-    readers: int = 0
-    """So many processes read events; 0: one process does everything."""
-    buckets: int = 2
+    processes: int = 1
+    """With more than one, so many processes read events, and others write rows."""
     switches: bool = True
     """Whether the fresh tables take the place of the live ones."""
     accept_loss: bool = False
@@ -134,20 +134,18 @@ class Filler:
         source.read(self.positions(), end, complete_until)
         if not source.lag() and not complete_until:
             return True
-        pipeline = self._plain_pipeline(source)
-        runner = Runner(source, pipeline, most=self._settings.batch, idle=_IDLE_SECONDS, until_end=True)
-        return self._run(runner, source, phase, seconds)
+        return self._run(source, self._plain_pipeline(source), phase, seconds)
 
     def read_much(self, source: RangeSource, end: Positions, phase: str) -> None:
         """Do the same with as many processes as the settings say, or by Spark."""
-        if self._bulk_reader is None and not self._settings.readers:
+        if self._bulk_reader is None and self._settings.processes == 1:
             self.read(source, end, phase)
             return
         source.read(self.positions(), end)
         if not source.lag():
             return
         if self._bulk_reader is None:
-            self._run(self._coordinator(source), source, phase, None)
+            self._run(source, self._process_pipeline(source), phase)
             return
         try:
             self.events += read_with_progress(self._bulk_reader, source, end, phase, self._show)
@@ -163,13 +161,13 @@ class Filler:
             self._pipelines[source.address] = known
         return known
 
-    def _coordinator(self, source: RangeSource) -> Coordinator:
-        settings = self._settings
-        limits = CoordinatorLimits(readers=settings.readers, buckets=settings.buckets)
-        about = (source, self._store.bulk, self._options, settings.group, limits)
-        return Coordinator(*about, most=settings.batch, idle=_IDLE_SECONDS, until_end=True)
+    def _process_pipeline(self, source: RangeSource) -> ProcessPipeline:
+        about = (self._settings.group, source.kind, source.topic)
+        return ProcessPipeline(self._store.bulk, self._options, *about, processes=self._settings.processes)
 
-    def _run(self, runner: Runner | Coordinator, source: RangeSource, phase: str, seconds: float | None) -> bool:
+    def _run(self, source: RangeSource, pipeline: Pipeline, phase: str, seconds: float | None = None) -> bool:
+        """Run a pipeline from where the source stands."""
+        runner = Runner(source, pipeline, most=self._settings.batch, idle=_IDLE_SECONDS, until_end=True)
         progress = PhaseProgress(phase, "events", source.lag())
         self._show(progress)
         is_interrupted = asyncio.run(_run_watched(runner, source, progress, self._show, seconds))
@@ -182,7 +180,7 @@ class Filler:
 
 
 async def _run_watched(
-    runner: Runner | Coordinator,
+    runner: Runner,
     source: RangeSource,
     progress: PhaseProgress,
     show: ShowProgress,

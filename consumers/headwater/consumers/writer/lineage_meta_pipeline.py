@@ -13,7 +13,7 @@ from typing import Final
 
 from headwater.consumers.sources import SourceBatch
 from headwater.consumers.writer.lineage_meta_calls import CallMapper, StoreCall
-from headwater.consumers.writer.plain_pipeline import BatchResult
+from headwater.consumers.writer.pipeline import BatchResult, OneProcess
 from headwater.consumers.writer.record_reader import MAX_INVALID, RecordReader
 from headwater.errors import HeadwaterError, TransientError
 from headwater.journal import DeadLetterLog, JournalEntry
@@ -40,7 +40,7 @@ class PreparedCalls:
     """How many calls have returned."""
 
 
-class LineageMetaPipeline:
+class LineageMetaPipeline(OneProcess):
     """Maps in `prepare` on one thread and calls the store in `store` on another."""
 
     def __init__(
@@ -75,7 +75,7 @@ class LineageMetaPipeline:
             self._call(call)
             prepared.done[0] += 1
         letters = tuple(prepared.dead_letters)
-        return BatchResult(len(prepared.batch.records), len(prepared.calls), dead_letters=letters)
+        return BatchResult(len(prepared.calls), dead_letters=letters)
 
     @staticmethod
     def _remaining_calls(prepared: PreparedCalls) -> Iterator[StoreCall]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.bus_gaps import gap_rows
 from headwater.consumers.writer.known_rows import KnownRows
+from headwater.consumers.writer.pipeline import BatchResult, OneProcess
 from headwater.consumers.writer.record_reader import MAX_INVALID, ReadResult, RecordReader
 from headwater.lineage.bulk import (
     EMPTY_BATCH,
@@ -26,18 +27,6 @@ from headwater.lineage.bulk import (
 from headwater.lineage.rows import Row
 from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.sql.errors import StoreDataError
-
-
-@dataclass(frozen=True)
-class BatchResult:
-    """The outcome of a batch."""
-
-    events: int = 0
-    rows: int = 0
-    retries: int = 0
-    dead_letters: tuple[DeadLetter, ...] = ()
-    left_out: int = 0
-    """How many rows were omitted because the store has them."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +50,8 @@ class PreparedBatch:
         return replace(self, work=replace(self.work, dead_letters=tuple(letters)))
 
 
-class PlainPipeline:
-    """Maps in `prepare` on one thread and merges in `store` on another: they overlap."""
+class PlainPipeline(OneProcess):
+    """The writer's pipeline into one store."""
 
     def __init__(
         self,
@@ -113,14 +102,14 @@ class PlainPipeline:
         self.index.forget()
 
     def store(self, prepared: PreparedBatch) -> BatchResult:
-        """Store the batch: rows, or dead letters. If it raises an error, nothing is lost; storing it again is safe."""
+        """Store rows, or dead letters."""
         batch, work = prepared.batch, prepared.work
         try:
             merged = self._merged(prepared)
         except StoreDataError:
             merged = self._store.merge_events(list(self._reader.event_rows(batch.records)), work)
         dead_letters = (*work.dead_letters, *merged.refused)
-        return BatchResult(len(batch.records), merged.rows, merged.retries, dead_letters, len(prepared.left_out))
+        return BatchResult(merged.rows, merged.retries, dead_letters, len(prepared.left_out))
 
     def _merged(self, prepared: PreparedBatch) -> MergeResult:
         """Merge the rows, and remember the immutable ones. If the epoch has changed, merge the omitted rows too."""

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from headwater.consumers.sources import EventSource
+from headwater.consumers.sources import EventSource, SourceBatch
 from headwater.consumers.writer.metrics import WriterMetrics
-from headwater.consumers.writer.plain_pipeline import BatchResult
+from headwater.consumers.writer.pipeline import BatchResult
 from headwater.lineage.bulk import DeadLetter, StoreSetBack
 
 _LOG: Final = logging.getLogger(__name__)
@@ -17,18 +17,25 @@ _MAX_LOGGED: Final = 10
 _MAX_ERROR_LENGTH: Final = 300
 
 
-def record_batch(metrics: WriterMetrics, result: BatchResult, seconds: float) -> None:
+def record_batch(metrics: WriterMetrics, batch: SourceBatch, result: BatchResult) -> None:
     """Add a stored batch to the metrics, and log its dead letters."""
-    metrics.record_merge(seconds, result.rows)
+    for each in result.transactions:
+        metrics.record_merge(each.seconds, each.rows)
     metrics.batches += 1
-    metrics.events += result.events
+    metrics.events += len(batch.records)
     metrics.rows += result.rows
     metrics.record_dead_letters(result.dead_letters)
     metrics.retries += result.retries
     metrics.cache_hits += result.left_out
-    if result.events:
-        counts = {"events": result.events, "rows": result.rows, "dead_letters": len(result.dead_letters)}
-        _LOG.debug("stored a batch", extra={"headwater": {**counts, "seconds": round(seconds, 3)}})
+    if result.cpu_seconds is not None:
+        metrics.instants += bool(batch.records)
+        metrics.cpu_seconds.update(result.cpu_seconds)
+    times = [each.append_time for each in batch.records if each.append_time]
+    metrics.stored_until = max(times, default=metrics.stored_until)
+    if batch.records:
+        counts = {"events": len(batch.records), "rows": result.rows, "dead_letters": len(result.dead_letters)}
+        seconds = round(sum(each.seconds for each in result.transactions), 3)
+        _LOG.debug("stored a batch", extra={"headwater": {**counts, "seconds": seconds}})
     log_dead_letters(result.dead_letters)
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.known_rows import KnownRows
-from headwater.consumers.writer.plain_pipeline import BatchResult, PlainPipeline, PreparedBatch
+from headwater.consumers.writer.pipeline import BatchResult, OneProcess
+from headwater.consumers.writer.plain_pipeline import PlainPipeline, PreparedBatch
 from headwater.consumers.writer.record_reader import MAX_INVALID, ReadResult, RecordReader
 from headwater.consumers.writer.routes import MAIN_STORE, SHARED_KINDS, Routes
 from headwater.events.avro import Codec
@@ -32,7 +33,7 @@ class RoutedBatch:
     """The results of the stores that have finished."""
 
 
-class RoutedPipeline:
+class RoutedPipeline(OneProcess):
     """Like `PlainPipeline`: `prepare` is for one thread, `store` for another."""
 
     def __init__(
@@ -91,7 +92,6 @@ class RoutedPipeline:
                 written[name] = self._pipelines[name].store(part)
         each = written.values()
         return BatchResult(
-            len(prepared.batch.records),
             sum(one.rows for one in each),
             sum(one.retries for one in each),
             tuple(letter for one in each for letter in one.dead_letters),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.coordinated.slice_reader import ReadReply
-from headwater.lineage.bulk import BusPartition, DeadLetter
+from headwater.lineage.bulk import DeadLetter
 
-_EVENT_BYTES: Final = 500
-"""The memory of an event without its bytes."""
 _FULL: Final = 1.1
 """How much larger than the average a part may be."""
 _MOST_KEYS: Final = 100_000
@@ -39,11 +37,6 @@ class Instant:
     def dead_letters(self) -> list[DeadLetter]:
         return [letter for each in self.parts for letter in each.dead_letters]
 
-    @property
-    def memory(self) -> int:
-        """About how many bytes of memory it takes."""
-        return batch_bytes(self.batch) + sum(len(share) for each in self.parts for share in each.shares.values())
-
 
 class Splitter:
     """Splits records into parts for so many processes.
@@ -68,24 +61,3 @@ class Splitter:
                 number = process_of[key] = min(range(self._count), key=lambda each: len(parts[each]))
             parts[number].append(record)
         return parts
-
-
-def batch_bytes(batch: SourceBatch) -> int:
-    return sum(_EVENT_BYTES + len(each.data) for each in batch.records)
-
-
-def join(one: SourceBatch, other: SourceBatch) -> SourceBatch:
-    """Return one batch of two that follow each other."""
-    if not one:
-        return other
-    return SourceBatch(
-        (*one.records, *other.records),
-        _greatest(one.next, other.next),
-        (*one.gaps, *other.gaps),
-        _greatest(one.ends, other.ends),
-    )
-
-
-def _greatest(one: Mapping[BusPartition, int], other: Mapping[BusPartition, int]) -> dict[BusPartition, int]:
-    """A partition that was lost and given back may begin again further back."""
-    return {**one, **{partition: max(at, one.get(partition, at)) for partition, at in other.items()}}
