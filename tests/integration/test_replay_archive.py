@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
 
@@ -21,7 +22,10 @@ pytestmark = pytest.mark.slow
 
 PARTITIONS = 3
 COMMITS = 4
-SOUND = [CODEC.encode(each) for each in [*events(120, shapes=10), *EXAMPLES]]
+LATER = datetime.now(timezone.utc) + timedelta(days=2)
+EARLY = [each.model_copy(update={"time": LATER}) for each in events(20, shapes=5)]
+"""Of drivers whose clocks are days ahead: the time of their rows is when they were appended."""
+SOUND = [CODEC.encode(each) for each in [*events(120, shapes=10), *EARLY, *EXAMPLES]]
 BROKEN = b"no event"
 
 
@@ -58,7 +62,7 @@ def test_an_archive_of_several_commits_gives_the_rows_of_its_log_before_and_afte
     tmp_path: Path,
 ) -> None:
     """Other tests count an archive's events: they don't notice that the table changed what rows are made of besides,
-    such as append times and the order of a partition. Nor do they read one whose files were merged."""
+    such as the times at which events were appended. Nor do they read one whose files were merged."""
     log, archive = LocalLog.open(tmp_path / "log"), tmp_path / "archive"
     bus, data = f"log:{log.directory}", shuffled()
     share = len(data) // COMMITS + 1

@@ -28,7 +28,7 @@ from headwater.errors import ConfigurationError, TransientError
 from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.replacement.areas import Area, create_area, drop_area
 from headwater.lineage.replacement.arrivals import MissingEvents, describe_missing
-from headwater.lineage.replacement.copying import copy_store, count_rows, snapshot
+from headwater.lineage.replacement.copying import copy_store, count_rows
 from headwater.lineage.replacement.state import read_state, replay_lock, write_state
 from headwater.lineage.replacement.switching import Fence, make_view_indexes, switch_over_for
 from headwater.lineage.sql.errors import StoreBusyError
@@ -123,7 +123,7 @@ class Replay:
 
     def _copy(self, fresh: Store, copied: CopiedStore) -> None:
         """Copy the rows of another store."""
-        with open_store(copied.options, readonly=True) as store, snapshot(store.engine) as rows:
+        with open_store(copied.options, readonly=True) as store, store.engine.connect() as rows:
             self._result.copied_rows = with_progress(
                 f"copying {copied.address}",
                 "rows",

@@ -74,34 +74,25 @@ def has_area(options: StoreOptions, area: Area) -> bool:
 def drop_area(options: StoreOptions, area: Area) -> bool:
     """Remove an area, and return whether there was one. Tables that somebody else put there stay, and are an error."""
     target = options.beside(area.value).target
-    if target.kind is DatabaseKind.SQLITE:
-        return drop_file(Path(area_name(target)))
     name = area_name(target)
+    if target.kind is DatabaseKind.SQLITE:
+        was_there = Path(name).exists()
+        for suffix in ("-wal", "-shm", "-journal", ""):
+            Path(name + suffix).unlink(missing_ok=True)
+        return was_there
     with translate_errors(target.words), _server(options) as server:
         if name not in inspect(server).get_schema_names():
             return False
-        drop_tables(server, name)
+        tables = [f"{_quoted(server, name)}.{_quoted(server, each)}" for each in _tables(server, name)]
+        if tables:
+            server.exec_driver_sql(f"DROP TABLE {', '.join(tables)}")
         _drop_home(server, name)
         server.commit()
     return True
 
 
-def drop_file(path: Path) -> bool:
-    """Remove a SQLite file, and what SQLite keeps beside it."""
-    was_there = path.exists()
-    for suffix in ("-wal", "-shm", "-journal", ""):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    return was_there
-
-
-def drop_tables(connection: Connection, name: str) -> None:
-    """Drop our tables in a schema or database, in the caller's transaction."""
-    tables = [f"{_quoted(connection, name)}.{_quoted(connection, each)}" for each in _tables(connection, name)]
-    if tables:
-        connection.exec_driver_sql(f"DROP TABLE {', '.join(tables)}")
-
-
 def _drop_home(connection: Connection, name: str) -> None:
+    """Drop a schema or database that has none of our tables any more."""
     home = _quoted(connection, name)
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"DROP FUNCTION IF EXISTS {home}.pip5_catalog(text)")

@@ -5,13 +5,12 @@ The copy has the offsets of the store that it was made from, so a bus is read on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, func, inspect, select
+from sqlalchemy import Connection, func, inspect, select
 
 from headwater.lineage.bulk import BusPartition, ConsumerOffset, DatabaseBulkMeta, IngestProgress, WriteBatch
 from headwater.lineage.bulk.dead_letters import select_dead_letters
@@ -25,15 +24,6 @@ _LETTERS: Final = 50
 """Dead letters in a transaction; each can have a megabyte."""
 
 
-@contextmanager
-def snapshot(engine: Engine) -> Generator[Connection]:
-    """Open a connection that sees the store as it is now, until the end of the block. Writers go on meanwhile."""
-    level = "SERIALIZABLE" if engine.dialect.name == "sqlite" else "REPEATABLE READ"
-    with engine.connect().execution_options(isolation_level=level) as connection:
-        connection.execute(select(func.count()).select_from(OFFSETS))  # the first read decides what is seen
-        yield connection
-
-
 def count_rows(connection: Connection) -> int:
     """Return how many rows events have written. A store of an older version may lack a table."""
     there = {*inspect(connection).get_table_names()}
@@ -42,8 +32,11 @@ def count_rows(connection: Connection) -> int:
 
 
 def copy_store(source: Connection, target: DatabaseBulkMeta, report: Callable[[int], None]) -> int:
-    """Copy everything that a snapshot shows, and return how many rows events had written. `report` is called with the
-    number of rows so far. Copying again changes nothing, so an interrupted copy is begun again."""
+    """Copy everything that a connection sees, and return how many rows events had written.
+
+    A connection to a store that is only read sees it as it is at its first question. `report` is called with the number
+    of rows so far. Copying again changes nothing, so an interrupted copy is begun again.
+    """
     count = 0
     for kind in KINDS:
         rows = select_rows(source, kind)
