@@ -12,9 +12,7 @@ import sys
 import time
 from random import Random
 
-from sqlalchemy import create_engine
-
-from headwater.lineage.sql import METADATA
+from tests.kit.stores import memory_connection
 from tests.kit.versions.oracle import AnswerCounts, History, ask, lines
 
 _SHOWN = 3
@@ -25,11 +23,9 @@ def main() -> int:
     parser.add_argument("--histories", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
     wrong, began = 0, time.monotonic()
     found = {has_gaps: AnswerCounts() for has_gaps in (False, True)}
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         connection.commit()
         for number in range(given.seed, given.seed + given.histories):
             has_gaps = number % 2 == 1
@@ -38,7 +34,6 @@ def main() -> int:
                 wrong += 1
                 if wrong <= _SHOWN:
                     print(f"a wrong yes: --seed {number} --histories 1", *lines(history), sep="\n  ", flush=True)
-    engine.dispose()
     for has_gaps, counts in found.items():
         print(f"{'with gaps' if has_gaps else 'without gaps'}: {counts}")
     print(f"{given.histories} histories in {time.monotonic() - began:.0f} s; {wrong} with a wrong yes")

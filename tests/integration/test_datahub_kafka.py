@@ -15,14 +15,14 @@ from datahub.metadata.schemas import getMetadataChangeProposalSchema
 
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.events import Event
-from headwater.forwarders.api import BusEvent, ForwarderContext, RefusedEventsError
+from headwater.forwarders.api import ForwarderContext, RefusedEventsError
 from headwater.forwarders.datahub import DataHubForwarder
 from headwater.forwarders.datahub.mapping import datahub_proposals
 from headwater.forwarders.datahub.options import DataHubNames
 from headwater.local import Service
 from headwater.spi import CheckStatus
 from tests.kit.forwarders.datahub_cases import CASES
-from tests.kit.forwarders.stage import MemoryBus
+from tests.kit.forwarders.sending import error_of
 from tests.kit.registry_server import SchemaRegistry, schema_registry
 from tests.kit.topics import messages_of, new_topic
 
@@ -43,18 +43,7 @@ def forwarder(servers: str, registry: str, topic: str, **options: str) -> DataHu
 
 
 def sent(target: DataHubForwarder, events: list[Event] = EVENTS) -> HeadwaterError | None:
-    bus = MemoryBus()
-
-    async def go() -> HeadwaterError | None:
-        try:
-            await target.handle([BusEvent(event, bus.append(event)) for event in events])
-        except HeadwaterError as e:
-            return e
-        finally:
-            await target.close()
-        return None
-
-    return asyncio.run(go())
+    return error_of(target, events)
 
 
 def proposals_on(servers: str, registry: str, topic: str) -> list[tuple[str, Any]]:

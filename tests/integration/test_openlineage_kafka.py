@@ -11,14 +11,14 @@ from openlineage.client.transport.kafka import KafkaConfig, KafkaTransport
 
 from headwater.errors import HeadwaterError, TransientError
 from headwater.events import Event
-from headwater.forwarders.api import BusEvent, ForwarderContext, NoLineage, RefusedEventsError
+from headwater.forwarders.api import ForwarderContext, NoLineage, RefusedEventsError
 from headwater.forwarders.openlineage import OpenLineageForwarder
 from headwater.forwarders.openlineage.kafka import key_of
 from headwater.forwarders.openlineage.mapping import openlineage_events
 from headwater.local import Service
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
-from tests.kit.forwarders.stage import MemoryBus
+from tests.kit.forwarders.sending import error_of
 from tests.kit.topics import new_topic, values_of
 
 EVENTS = [event for event in EXAMPLES if event.kind in {"JobStarted", "Committed", "JobLineage", "DropTable"}]
@@ -29,18 +29,7 @@ def forwarder(servers: str, topic: str, **options: str) -> OpenLineageForwarder:
 
 
 def sent(target: OpenLineageForwarder, events: Sequence[Event] = EVENTS) -> HeadwaterError | None:
-    bus = MemoryBus()
-
-    async def go() -> HeadwaterError | None:
-        try:
-            await target.handle([BusEvent(event, bus.append(event)) for event in events])
-        except HeadwaterError as e:
-            return e
-        finally:
-            await target.close()
-        return None
-
-    return asyncio.run(go())
+    return error_of(target, events)
 
 
 @pytest.mark.kafka

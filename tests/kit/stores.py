@@ -11,7 +11,7 @@ from typing import Final
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import URL, Engine, create_engine, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.pool import StaticPool
 
 from headwater.lineage.sql import METADATA
@@ -68,6 +68,16 @@ def engine_on(name: str, request: pytest.FixtureRequest) -> Generator[Engine]:
         METADATA.create_all(engine)
         yield engine
         engine.dispose()
+
+
+@contextmanager
+def memory_connection() -> Generator[Connection]:
+    """A connection to an empty store in memory, which nobody else sees."""
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    METADATA.create_all(engine)
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
 
 
 def open_new_store(place: str) -> Store:

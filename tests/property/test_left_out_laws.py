@@ -15,18 +15,18 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.events.administration import DatasetsUnified, LineageDeleted
 from headwater.events.jobs import CommitKind, Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.names import TableName
 from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
-from headwater.lineage.sql import METADATA
 from headwater.versions import NoAlignmentError, align, check
 from headwater.versions.shared_tables import SharedTables
 from tests.kit.effort import examples
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, store
+from tests.kit.stores import memory_connection
 
 pytestmark = pytest.mark.slow
 
@@ -167,12 +167,9 @@ def _commit(  # noqa: PLR0917 - what a commit is
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         connection.commit()
         yield connection
-    engine.dispose()
 
 
 def told(ask: Callable[[], Any]) -> Any:

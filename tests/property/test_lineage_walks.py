@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.events.jobs import Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.names import DatasetId
@@ -29,9 +29,9 @@ from headwater.lineage.questions.tables import downstream_tables, upstream_table
 from headwater.lineage.questions.traversal import read_ahead
 from headwater.lineage.questions.traversal.context import Basis
 from headwater.lineage.questions.traversal.history_lines import IrregularHistory
-from headwater.lineage.sql import METADATA
 from tests.kit.effort import examples
 from tests.kit.lineage.scripted_producer import ScriptedProducer, dataset, store
+from tests.kit.stores import memory_connection
 
 pytestmark = pytest.mark.slow
 
@@ -58,12 +58,9 @@ class Written:
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         connection.commit()
         yield connection
-    engine.dispose()
 
 
 @st.composite

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.consumers.reconcile.comparison import CommitStatus, compare
 from headwater.consumers.reconcile.events import reconciled_event
@@ -23,9 +23,9 @@ from headwater.lineage.mapping.row_builder import dataset_hash
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.names import UnknownNameError
 from headwater.lineage.questions.snapshots import upstream_snapshots
-from headwater.lineage.sql import METADATA
 from tests.kit.effort import examples
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place, store
+from tests.kit.stores import memory_connection
 
 pytestmark = pytest.mark.slow
 
@@ -36,11 +36,8 @@ TARGET = place("t", format=Format.PAIMON)
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         yield connection
-    engine.dispose()
 
 
 def reported(number: int, *, alters: bool) -> Event:

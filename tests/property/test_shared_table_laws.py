@@ -13,13 +13,12 @@ from unittest.mock import Mock, patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import create_engine
 
 from headwater.lineage.questions.traversal.identities import Identities
-from headwater.lineage.sql import METADATA
 from headwater.versions import shared_tables
 from headwater.versions.shared_tables import SharedTables
 from tests.kit.effort import examples
+from tests.kit.stores import memory_connection
 
 pytestmark = pytest.mark.slow
 
@@ -42,11 +41,8 @@ def graphs(draw: st.DrawFn) -> Graph:
 @pytest.fixture(scope="module")
 def identities() -> Iterator[Identities]:
     """Nothing is linked."""
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         yield Identities(connection)
-    engine.dispose()
 
 
 def loader(graph: Graph) -> Callable[..., list[tuple[bytes, bytes]]]:

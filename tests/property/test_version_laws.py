@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.events.jobs import CommitKind, Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.names import TableName
 from headwater.events.scalars import Format
 from headwater.lineage.questions.datasets import Dataset
-from headwater.lineage.sql import METADATA
 from headwater.versions import NoAlignmentError, SharedAncestor, align, check, contained
 from tests.kit.effort import examples
 from tests.kit.lineage.scripted_producer import ScriptedProducer, dataset, store
+from tests.kit.stores import memory_connection
 
 pytestmark = pytest.mark.slow
 
@@ -131,12 +131,9 @@ class Warehouse:
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         connection.commit()
         yield connection
-    engine.dispose()
 
 
 @st.composite

@@ -13,10 +13,10 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
-from headwater.lineage.sql import METADATA
 from tests.kit.effort import examples
+from tests.kit.stores import memory_connection
 from tests.kit.versions.oracle import AnswerCounts, History, ask, lines
 
 pytestmark = pytest.mark.slow
@@ -24,12 +24,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         connection.commit()
         yield connection
-    engine.dispose()
 
 
 @settings(max_examples=examples(150))

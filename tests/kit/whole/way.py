@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer
 from sqlalchemy import URL
 
 from headwater.journal import StorageError
@@ -22,6 +22,7 @@ from headwater.listeners.bus.spool_listing import SpoolStatus, list_spools
 from tests.kit.drivers import BIN, Ended, Place
 from tests.kit.spark.driver import Extensions
 from tests.kit.spark.hosting import configure
+from tests.kit.topics import ends_of
 from tests.kit.waiting import attempts, until
 
 PATIENCE = 600.0
@@ -75,7 +76,7 @@ class Way:
         """All that is on the topic, by the offsets that stand in the store."""
         client = Consumer({"bootstrap.servers": self.broker, "group.id": f"looks-{uuid4()}"})
         try:
-            ends, cluster = self._ends(client), str(client.list_topics(timeout=30).cluster_id)
+            ends, cluster = ends_of(self.broker, self.topic), str(client.list_topics(timeout=30).cluster_id)
             with open_store(self.url, readonly=True) as store:
                 for _ in attempts(lambda: f"not stored: {_missing(store, cluster, ends)}", PATIENCE, 0.05):
                     if not _missing(store, cluster, ends):
@@ -83,11 +84,6 @@ class Way:
                     assert self.writer.poll() is None, "the writer has ended"
         finally:
             client.close()
-
-    def _ends(self, client: Consumer) -> dict[int, int]:
-        partitions = client.list_topics(self.topic, timeout=30).topics[self.topic].partitions
-        asked = {n: client.get_watermark_offsets(TopicPartition(self.topic, n), timeout=30) for n in partitions}
-        return {number: end for number, (_, end) in asked.items() if end}
 
     def digest(self) -> str:
         with open_store(self.url, readonly=True) as store, store.engine.connect() as connection:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
 from headwater.events import Committed, Input, JobName, JobStarted, LineageDeleted, Output
@@ -14,8 +14,8 @@ from headwater.events.administration import LineageScope
 from headwater.events.jobs import JobType, StreamDetails
 from headwater.lineage.questions.checkpoints import checkpoints
 from headwater.lineage.questions.names import UnknownNameError
-from headwater.lineage.sql import METADATA
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place, store
+from tests.kit.stores import memory_connection
 
 QUERY = UUID(int=77)
 JOB = JobName(name="shop.orders")
@@ -37,12 +37,9 @@ def producer() -> ScriptedProducer:
 
 @pytest.fixture
 def connection(producer: ScriptedProducer) -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
-    with engine.connect() as opened:
+    with memory_connection() as opened:
         store(opened, producer)
         yield opened
-    engine.dispose()
 
 
 def test_a_batch_of_a_checkpoint(connection: Connection) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from unicodedata import normalize
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
 from headwater.events.catalog import CreateTag
@@ -23,8 +23,8 @@ from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameErr
 from headwater.lineage.questions.snapshots import upstream_snapshots
 from headwater.lineage.questions.tables import downstream_tables
 from headwater.lineage.rows import Row
-from headwater.lineage.sql import METADATA
 from headwater.testing.examples import CONTEXT
+from tests.kit.stores import memory_connection
 
 CAFE = "Caf\u00e9"
 """Its last letter is one character (NFC); NFD makes two of it."""
@@ -46,8 +46,6 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
     producer = Producer()
     rows: list[Row] = []
     inputs = tuple(Input(dataset=dataset, table=table, snapshot=1) for table, dataset in TABLES.items())
@@ -55,10 +53,9 @@ def store() -> Iterator[Connection]:
     tag = CreateTag(context=CONTEXT, identifier=orders, dataset=TABLES[orders], tag="eod", snapshot=7)
     for draft in (Committed(barrier=1, inputs=inputs), tag):
         producer.emit(draft, lambda event, _: rows.extend(map_event(event)))
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         merge_rows(connection, rows)
         yield connection
-    engine.dispose()
 
 
 @pytest.mark.parametrize(

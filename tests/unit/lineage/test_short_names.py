@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection
 
 from headwater.events.jobs import Committed, Input, Output
 from headwater.events.names import DatasetId
 from headwater.lineage.questions.listings import tables
 from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameError, find
 from headwater.lineage.questions.tables import upstream_tables
-from headwater.lineage.sql import METADATA
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place, store
+from tests.kit.stores import memory_connection
 
 NEW, OLD = "/srv/new/landing/orders", "/srv/old/landing/orders"
 
 
 @pytest.fixture
 def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
     producer = ScriptedProducer(1)
     for minute, (target, paths) in enumerate({"daily": (NEW, "/srv/raw/clicks"), "all": (NEW, OLD)}.items()):
         inputs = tuple(Input(dataset=DatasetId(namespace="file://vm", name=path)) for path in paths)
         output = Output(**place(target), snapshot=1, made_from=(0, 1))
         producer.emit(minute, Committed, barrier=minute + 1, inputs=inputs, outputs=(output,))
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         store(connection, producer)
         yield connection
-    engine.dispose()
 
 
 def test_an_answer_shortens_as_far_as_it_stays_unambiguous(connection: Connection) -> None:

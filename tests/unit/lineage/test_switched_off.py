@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Connection, create_engine
-from sqlalchemy.pool import StaticPool
+from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
 from headwater.events import CatalogId, CatalogOptionsDeclared, LineageDeleted
@@ -28,22 +27,19 @@ from headwater.lineage.questions.lateness import lateness
 from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots
 from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables
-from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.pip5_rows import data_rows, table_rows
 from headwater.versions import align, check, contained
 from tests.kit.lineage.scripted_producer import at, dataset, store
 from tests.kit.lineage.stories import StoryProducer
+from tests.kit.stores import memory_connection
 
 LAKE = CatalogId(type="iceberg", location="s3://lake/w")
 
 
 @pytest.fixture
 def connection() -> Iterator[Connection]:
-    engine = create_engine("sqlite://", poolclass=StaticPool)
-    METADATA.create_all(engine)
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         yield connection
-    engine.dispose()
 
 
 def declare(

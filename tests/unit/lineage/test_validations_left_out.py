@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection, Select, create_engine
+from sqlalchemy import Connection, Select
 
 from headwater.events.jobs import JobStarted, JobType, RunScope
 from headwater.events.names import VALIDATION_JOB_NAMESPACE, JobName
@@ -20,10 +20,10 @@ from headwater.lineage.questions.runs import runs
 from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
 from headwater.lineage.questions.uses import uses
-from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.pip5_rows import data_rows, table_rows
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import Derivation, StoryProducer
+from tests.kit.stores import memory_connection
 
 VALIDATION = JobName(namespace=VALIDATION_JOB_NAMESPACE, name="report")
 
@@ -31,8 +31,6 @@ VALIDATION = JobName(namespace=VALIDATION_JOB_NAMESPACE, name="report")
 @pytest.fixture
 def connection() -> Iterator[Connection]:
     """`b` is made from `a`, and so is `result`, by the same job when it was validated."""
-    engine = create_engine("sqlite://")
-    METADATA.create_all(engine)
     real, validation = StoryProducer(), StoryProducer(2)
     validation.job = VALIDATION
     for story, sink in ((real, "b"), (validation, "result")):
@@ -40,10 +38,9 @@ def connection() -> Iterator[Connection]:
         story.emit(0, JobStarted, job_type=JobType.BATCH, scope=RunScope.APPLICATION)
         shape = story.shape(sink, ["a"], ("a.x", "y", Derivation.IDENTITY))
         story.commit(f"{sink}@1", reads=["a@1"], shape=shape)
-    with engine.connect() as connection:
+    with memory_connection() as connection:
         store(connection, real, validation)
         yield connection
-    engine.dispose()
 
 
 def test_questions_about_real_tables_leave_it_out(connection: Connection) -> None:

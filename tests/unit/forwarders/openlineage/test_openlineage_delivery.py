@@ -17,11 +17,12 @@ import pytest
 
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.events import Event
-from headwater.forwarders.api import BusEvent, ForwarderContext, RefusedEventsError
+from headwater.forwarders.api import ForwarderContext, RefusedEventsError
 from headwater.forwarders.openlineage import OpenLineageForwarder
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
-from tests.kit.forwarders.stage import MemoryBus, cancelled_when
+from tests.kit.forwarders.sending import batch, error_of
+from tests.kit.forwarders.stage import cancelled_when
 from tests.kit.openlineage_spec import problems_of
 
 pytestmark = pytest.mark.slow
@@ -97,22 +98,8 @@ def forwarder(**options: str) -> OpenLineageForwarder:
     return OpenLineageForwarder(ForwarderContext("ol", {key.replace("_", "."): text for key, text in options.items()}))
 
 
-def batch(events: Sequence[Event] = EVENTS) -> list[BusEvent]:
-    bus = MemoryBus()
-    return [BusEvent(event, bus.append(event)) for event in events]
-
-
 def sent(target: OpenLineageForwarder, events: Sequence[Event] = EVENTS) -> HeadwaterError | None:
-    async def go() -> HeadwaterError | None:
-        try:
-            await target.handle(batch(events))
-        except HeadwaterError as e:
-            return e
-        finally:
-            await target.close()
-        return None
-
-    return asyncio.run(go())
+    return error_of(target, events)
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
@@ -188,7 +175,7 @@ def test_a_call_that_was_given_up_sends_nothing_more(server: Server) -> None:
 
     async def go() -> None:
         target = forwarder(url=server.url)
-        await cancelled_when(lambda: bool(server.asked), target.handle(batch()))
+        await cancelled_when(lambda: bool(server.asked), target.handle(batch(EVENTS)))
         server.released.set()
         await target.handle(batch(EVENTS[:1]))
         await target.close()

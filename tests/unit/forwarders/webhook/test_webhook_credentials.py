@@ -22,8 +22,9 @@ from headwater.forwarders.webhook.credentials import Credentials
 from headwater.forwarders.webhook.options import WebhookOptions
 from headwater.forwarders.webhook.signatures import signature_headers, signing_key
 from tests.kit.checkout import ROOT
+from tests.kit.forwarders.sending import sent
 from tests.kit.forwarders.stage import commit
-from tests.kit.forwarders.webhook import checked, forwarder, sent
+from tests.kit.forwarders.webhook import checked, forwarder
 from tests.kit.forwarders.webhook_server import WebhookRequest, WebhookServer, webhook_server
 
 OLD, NEW = "the old secret of the receiver", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -23,8 +23,9 @@ from headwater.forwarders.webhook.permission import Permission
 from headwater.spi import CheckStatus
 from headwater.testing.examples import EXAMPLES
 from tests.kit import seeds
+from tests.kit.forwarders.sending import batch, sent
 from tests.kit.forwarders.stage import LONG, Stage, cancelled_when, commit
-from tests.kit.forwarders.webhook import batch, checked, forwarder, sent
+from tests.kit.forwarders.webhook import checked, forwarder
 from tests.kit.forwarders.webhook_server import WebhookAnswer, WebhookServer, webhook_server
 
 pytestmark = pytest.mark.slow
