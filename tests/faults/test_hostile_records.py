@@ -91,7 +91,7 @@ class Readers:
     def forward(self) -> str:
         """Return what the target has."""
         self._run("forward", "run", "one", "--bus", self._topic.bus, "--until-end", *self._options())
-        self._run("forward", "dead-letter", "list", "one", *self._options()[:2])
+        self._run("dead-letter", "list", "--of", "forwarder:one", *self._options()[:2])
         return (self._folder / "target").read_text()
 
     def show(self) -> None:

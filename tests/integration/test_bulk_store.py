@@ -236,17 +236,19 @@ def test_what_became_of_a_dead_letter(store: DatabaseBulkMeta) -> None:
     letter = replace(LETTER, position=101)
     name = dead_letter_id(letter)
     store.merge(WriteBatch(dead_letters=[letter]))
-    assert store.mark_dead_letter(name, DeadLetterState.WAITING, "once more in vain")
+    store.mark_dead_letters([name], DeadLetterState.WAITING, "once more in vain")
     again = store.dead_letter(name)
     assert again is not None
     assert (again.attempts, again.error, again.state) == (2, "once more in vain", DeadLetterState.WAITING)
-    assert store.mark_dead_letter(name, DeadLetterState.DROPPED)
+    before = store.count_dead_letters(DeadLetterState.WAITING)
+    store.mark_dead_letters([name, "00" * 16], DeadLetterState.DROPPED)
     assert name not in dict(store.dead_letters())
     assert name in dict(store.dead_letters(DeadLetterState.DROPPED))
+    assert store.count_dead_letters(DeadLetterState.WAITING) == before - 1
     store.merge(WriteBatch(dead_letters=[letter]))  # it comes again after a restart
     assert name in dict(store.dead_letters(DeadLetterState.DROPPED)), "what a person dropped came back"
-    assert not store.mark_dead_letter("00" * 16, DeadLetterState.DROPPED)
-    assert store.dead_letter("00" * 16) is None
+    store.remove_dead_letters([name])
+    assert store.dead_letter(name) is None
 
 
 def test_the_epoch_grows_with_each_deletion(store: DatabaseBulkMeta) -> None:

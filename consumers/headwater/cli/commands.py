@@ -144,15 +144,6 @@ TREE: Final = Group(
                 "list": Leaf("forward.status:list_forwarders", "list the forwarders that are installed or configured"),
                 "test": Leaf("forward.targets:test", "check that a target is there, with the rights; write nothing"),
                 "plan": Leaf("forward.targets:plan", "show what a forwarder would send about a table"),
-                "dead-letter": Group(
-                    "events that a forwarder could not send",
-                    {
-                        "list": Leaf("forward.dead_letters:list_letters", "list the events that could not be sent"),
-                        "show": Leaf("forward.dead_letters:show", "show one of them with its bytes"),
-                        "retry": Leaf("forward.dead_letters:retry", "have them sent again"),
-                        "drop": Leaf("forward.dead_letters:drop", "give them up"),
-                    },
-                ),
             },
         ),
         "pipeline": Group(
@@ -179,11 +170,11 @@ TREE: Final = Group(
             },
         ),
         "dead-letter": Group(
-            "events that could not be stored",
+            "events that could not be stored or delivered",
             {
-                "list": Leaf("dead_letter:list_letters", "list the events that could not be stored"),
+                "list": Leaf("dead_letter:list_letters", "list the events that could not be stored or delivered"),
                 "show": Leaf("dead_letter:show", "show one of them with its bytes"),
-                "retry": Leaf("dead_letter:retry", "try to store them again"),
+                "retry": Leaf("dead_letter:retry", "try it again"),
                 "drop": Leaf("dead_letter:drop", "give them up"),
             },
         ),

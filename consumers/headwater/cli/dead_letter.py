@@ -1,4 +1,4 @@
-"""`headwater dead-letter`: events that couldn't be stored, why, and what is to become of them."""
+"""`headwater dead-letter`: events that couldn't be stored or delivered, why, and what is to become of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from headwater.cli.commands import command
 from headwater.cli.erasing import add_erasing, erase
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, one_of
+from headwater.cli.forward.arguments import ForwardFlags
+from headwater.cli.letter_owners import FORWARDER, LetterOwner, add_owner, forwarder_note, opened_letters
 from headwater.cli.output import CommandOutput
-from headwater.cli.store import add_store, add_stores, open_given_store, opened_stores
+from headwater.cli.store import add_store, add_stores
 from headwater.errors import ConfigurationError
 from headwater.events.clock import moment_of
 
@@ -37,7 +39,7 @@ def _list(parser: Flags) -> None:
     from headwater.lineage.bulk import DeadLetterReason  # noqa: PLC0415
 
     reasons = [each.value for each in DeadLetterReason]
-    parser.switch("all", "also those that were stored or dropped since")
+    parser.switch("all", "also those that were dropped")
     parser.flag("reason", one_of(reasons), None, f"only those of this reason: {', '.join(reasons)}", "REASON")
 
 
@@ -47,18 +49,17 @@ def _show(parser: Flags) -> None:
 
 
 @command(
-    "List the events that a writer or the listener jdbc could not store and that wait, the oldest first.",
+    """List the events that a writer or the listener jdbc could not store and that wait, the oldest first.
+
+--of names somebody else: a forwarder, or driver for what drivers' listeners refused.""",
     "headwater dead-letter list",
     "headwater dead-letter list --all --reason INVALID --limit 50 -o json",
-    flags=[add_store, _list, limit(1000)],
+    "headwater dead-letter list --of forwarder:datahub",
+    flags=[add_owner, add_store, _list, limit(1000)],
+    parser=ForwardFlags,
 )
 def list_letters(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.bulk import DeadLetterState  # noqa: PLC0415
-
-    with (
-        open_given_store(given) as store,
-        closing(store.bulk.dead_letters(None if given.all else DeadLetterState.WAITING)) as each,
-    ):
+    with opened_letters(given) as owner, closing(owner.letters(are_dropped_too=given.all)) as each:
         wanted = ((name, letter) for name, letter in each if given.reason in {None, letter.reason.value})
         found = list(islice(wanted, given.limit + 1))
     rows = [
@@ -75,15 +76,14 @@ def list_letters(given: Namespace, output: CommandOutput) -> int:
 
 
 @command(
-    "Show one event that could not be stored, with what it is made of as far as that can be seen.",
+    "Show one event that could not be stored or delivered, with what it is made of as far as that can be seen.",
     "headwater dead-letter show 0123456789abcdef0123456789abcdef --into event.avro",
-    flags=[add_store, _show],
+    flags=[add_owner, add_store, _show],
+    parser=ForwardFlags,
 )
 def show(given: Namespace, output: CommandOutput) -> int:
-    from headwater.consumers.dead_letters import get_dead_letter  # noqa: PLC0415
-
-    with open_given_store(given) as store:
-        letter = get_dead_letter(store.bulk, given.name)
+    with opened_letters(given) as owner:
+        letter = owner.get(given.name)
     if given.into is not None:
         given.into.write_bytes(letter.data)
     headers = [f"{key}={value.decode('utf-8', 'replace')}" for key, value in letter.headers]
@@ -108,51 +108,59 @@ def show(given: Namespace, output: CommandOutput) -> int:
 @command(
     """Try again to store events that could not be stored: those that are named, or --all that wait.
 
-Exit code 1 if one of them still can't be stored.""",
+What is stored is gone from the list. Exit code 1 if one of them still can't be stored. Those of drivers are stored as
+a writer would. Those of a forwarder are sent by the process that runs it, within a second, or when it runs next.""",
     "headwater dead-letter retry --all",
-    flags=[add_stores, _all_waiting, _names],
+    "headwater dead-letter retry --of driver --all",
+    "headwater dead-letter retry --of forwarder:datahub --all",
+    flags=[add_owner, add_stores, _all_waiting, _names],
+    parser=ForwardFlags,
 )
 def retry(given: Namespace, output: CommandOutput) -> int:
-    from headwater.consumers.dead_letters import retry_dead_letter  # noqa: PLC0415
-
-    with opened_stores(given) as opened_by_name:
-        stores = {name: store.bulk for name, store in opened_by_name.items()}
-        waiting = (name for store in stores.values() for name, _ in store.dead_letters())
-        names = list(dict.fromkeys(waiting)) if given.all else _names_given(given)
-        outcomes = [(name, retry_dead_letter(stores, name)) for name in names]
-    rows = [(name, "stored" if words is None else "waits", words) for name, words in outcomes]
+    with opened_letters(given, is_retry=True, readonly=False) as owner:
+        outcomes = list(owner.retry(_chosen(given, owner)))
+    is_sent_later = given.of.kind == FORWARDER
+    success = "to be sent" if is_sent_later else "stored"
+    rows = [(name, success if words is None else "waits", words) for name, words in outcomes]
     output.table("dead letters", ("name", "now", "why"), rows, "Tried again")
+    if is_sent_later and rows:
+        output.note(forwarder_note(given))
     return Exit.FAILED if any(words is not None for _, words in outcomes) else Exit.DONE
 
 
 @command(
-    "Give up events that could not be stored: nothing tries to store them again. They stay in the list with --all.",
+    """Give up events that could not be stored or sent: nothing tries it again.
+
+They stay in the list with --all; those of drivers are removed.""",
     "headwater dead-letter drop 0123456789abcdef0123456789abcdef --yes",
     "headwater dead-letter drop --all --dry-run",
-    flags=[add_store, _all_waiting, _names, add_erasing],
+    flags=[add_owner, add_store, _all_waiting, _names, add_erasing],
+    parser=ForwardFlags,
 )
 def drop(given: Namespace, output: CommandOutput) -> int:
-    from headwater.consumers.dead_letters import drop_dead_letter, get_dead_letter  # noqa: PLC0415
-
-    with open_given_store(given, readonly=given.dry_run) as store:
-        names = [name for name, _ in store.bulk.dead_letters()] if given.all else _names_given(given)
-        letters = [(name, get_dead_letter(store.bulk, name)) for name in names]
+    with opened_letters(given, readonly=given.dry_run) as owner:
+        names = _chosen(given, owner)
+        letters = [(name, owner.get(name)) for name in names]
         rows = [(name, letter.reason, letter.kind, _place(letter)) for name, letter in letters]
         output.table("dead letters", ("name", "reason", "kind", "place"), rows, "To drop")
 
+        verb = "sent" if given.of.kind == FORWARDER else "stored"
+
         def work() -> tuple[str, dict[str, object]]:
-            for name in names:
-                drop_dead_letter(store.bulk, name)
+            owner.drop(names)
             return f"dropped {len(names)}", {"dropped": len(names)}
 
-        return erase(given, output, f"{len(names)} events will never be stored: drop them?", work, is_nothing=not names)
+        return erase(given, output, f"{len(names)} events will never be {verb}: drop them?", work, is_nothing=not names)
 
 
-def _names_given(given: Namespace) -> Sequence[str]:
+def _chosen(given: Namespace, owner: LetterOwner) -> Sequence[str]:
+    """Return the names that are given, or those of all that wait."""
+    if given.all:
+        return list(dict.fromkeys(name for name, _ in owner.letters()))
     if not given.names:
         raise ConfigurationError("which one? Name it as `headwater dead-letter list` does, or say --all")
     names: Sequence[str] = given.names
-    return names
+    return list(dict.fromkeys(names))
 
 
 def _place(letter: DeadLetter) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -22,10 +23,11 @@ from headwater.events.errors import Problem
 from headwater.events.jobs import JobLineage
 from headwater.events.parts import merge_parts
 from headwater.forwarders.api import BusEvent
-from headwater.forwarders.dead_letters import LetterBox, LetterReason, Rejection
+from headwater.forwarders.dead_letters import Rejection
 from headwater.forwarders.known_lineage import LineageCache
 from headwater.forwarders.state import ForwarderState
-from headwater.lineage.bulk import BusPartition
+from headwater.lineage.bulk import BusPartition, DeadLetterReason, DeadLetterState
+from headwater.lineage.bulk.dead_letters import dead_letter_id
 
 PATIENCE: Final = 600.0
 """Seconds without a new part after which an event is given up, as gaps are inferred after ten minutes."""
@@ -33,6 +35,7 @@ MOST_BYTES: Final = 64 << 20
 """Bytes of parts that wait for others."""
 _MOST_MERGED: Final = 1_000
 """So many merged events are remembered, because a producer may send parts again."""
+_INCOMPLETE: Final = DeadLetterReason.INCOMPLETE
 
 
 class AssembledBatch(NamedTuple):
@@ -68,15 +71,17 @@ class EventAssembler:
         self,
         state: ForwarderState,
         lineage: LineageCache,
-        letters: LetterBox,
         *,
+        bus: tuple[str, str] = ("", ""),
         patience: float = PATIENCE,
         most_bytes: int = MOST_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`bus` is the kind of the source, and its topic."""
         self._state = state
         self._lineage = lineage
-        self._letters = letters
+        self._letters = state.letters
+        self._bus = bus
         self._patience = patience
         self._most_bytes = most_bytes
         self._clock = clock
@@ -137,7 +142,7 @@ class EventAssembler:
         try:
             found = self._decode(record)
         except DecodeError as e:
-            batch.rejections.append(Rejection(LetterReason.UNDECODABLE, str(e), (record,)))
+            batch.rejections.append(Rejection(DeadLetterReason.UNDECODABLE, str(e), (record,)))
             return
         event = found.known if isinstance(found, UnknownEvent) else found
         if isinstance(found, UnknownEvent):
@@ -164,7 +169,7 @@ class EventAssembler:
             return
         waiting = self._partial.get(whole)
         if waiting is None:
-            if self._letters.add_late_part(whole, record, part.of):
+            if self._add_late_part(whole, record, part.of):
                 return
             waiting = self._partial[whole] = _PartialEvent(event.kind, part.of)
         waiting.touched = self._clock()
@@ -183,7 +188,7 @@ class EventAssembler:
         try:
             event = merge_records(self._codec, records)
         except TerminalError as e:
-            self._reject(whole, LetterReason.UNDECODABLE, str(e))
+            self._reject(whole, DeadLetterReason.UNDECODABLE, str(e))
             return
         del self._partial[whole]
         self._merged[whole] = records
@@ -205,14 +210,30 @@ class EventAssembler:
         waiting = self._partial[whole]
         missing = [number for number in range(1, waiting.of + 1) if number not in waiting.records]
         words = f"of its {waiting.of} parts {len(missing)} didn't come {when}, the first of them is part {missing[0]}"
-        self._reject(whole, LetterReason.INCOMPLETE, words)
+        self._reject(whole, _INCOMPLETE, words)
 
-    def _reject(self, whole: EventId, reason: LetterReason, words: str) -> None:
+    def _reject(self, whole: EventId, reason: DeadLetterReason, words: str) -> None:
         """Make a dead letter at once: a part that comes after all belongs to it."""
         waiting = self._partial[whole]
         records = tuple(waiting.records.values())
-        self.given_up += self._letters.add([Rejection(reason, words, records, whole, waiting.kind)])
+        self._letters.add_dead_letters(Rejection(reason, words, records, whole, waiting.kind).letters(*self._bus))
+        self.given_up += 1
         del self._partial[whole]
+
+    def _add_late_part(self, whole: EventId, record: BusRecord, of: int) -> bool:
+        """Put a part to the letters of its event, if there are any. Once all parts are there, they are retried."""
+        statement = "SELECT 1 FROM dead_letters WHERE reason = ? AND producer = ? AND sequence = ?"
+        if not self._state.select(statement, _INCOMPLETE.value, whole.producer.bytes, whole.sequence):
+            return False
+        with closing(self._letters.dead_letters(None)) as found:
+            there = {name: each for name, each in found if (each.event, each.reason) == (whole, _INCOMPLETE)}
+        first = next(iter(there.values()))
+        late = Rejection(_INCOMPLETE, first.error, (record,), whole, first.kind)
+        self._letters.add_dead_letters(late.letters(*self._bus))
+        names = {*there, *map(dead_letter_id, late.letters(*self._bus))}
+        if len(names) >= of:
+            self._letters.mark_dead_letters(names, DeadLetterState.RETRY)
+        return True
 
     def _is_merged(self, whole: EventId) -> bool:
         if whole in self._merged:
@@ -247,4 +268,4 @@ def _unknown(record: BusRecord, found: UnknownEvent) -> Rejection:
     if found.known is not None:
         words = f"{words}; what is known of it was sent"
     event = None if found.known is None else found.known.event_id
-    return Rejection(LetterReason.UNKNOWN, words, (record,), event, found.kind)
+    return Rejection(DeadLetterReason.UNKNOWN, words, (record,), event, found.kind)

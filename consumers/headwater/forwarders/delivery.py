@@ -19,10 +19,10 @@ from typing import Final, TypeAlias
 from headwater.errors import TerminalError, TransientError
 from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent, Forwarder, PreviewableForwarder, RefusedEventsError
-from headwater.forwarders.dead_letters import LetterReason
 from headwater.forwarders.http_responses import LONGEST_RETRY_AFTER
 from headwater.forwarders.isolation import Attempt, DeliveryResult, EventIsolation, UnsentEvent, asks_to_wait
 from headwater.forwarders.metrics import ForwarderMetrics
+from headwater.lineage.bulk import DeadLetterReason
 
 _LOG: Final = logging.getLogger(__name__)
 MOST_FAULTS: Final = 100
@@ -138,7 +138,7 @@ class BatchDelivery:
                 return result
             self._faults += 1
             if self._faults <= self._most_faults:
-                return DeliveryResult([UnsentEvent(event, LetterReason.FAULT, fault)])
+                return DeliveryResult([UnsentEvent(event, DeadLetterReason.FAULT, fault)])
             self._record_wait(f"it failed on {self._most_faults} events in a row, so the fault isn't theirs: {fault}")
             wait = await self._wait(wait, self._waits.longest_terminal)
 
@@ -226,7 +226,7 @@ class BatchDelivery:
         except TransientError as e:
             return Attempt(error=e)
         except _ForwarderFault as e:
-            return Attempt([UnsentEvent(event, LetterReason.FAULT, str(e))])
+            return Attempt([UnsentEvent(event, DeadLetterReason.FAULT, str(e))])
         except TerminalError as e:
             return Attempt(error=_TargetAwayError(str(e), e))
         return Attempt(unsent, is_taken=not unsent)
@@ -252,7 +252,9 @@ class BatchDelivery:
         self._metrics.waits_by["refused"] += 1
         self._metrics.record_error(str(redact(str(error))))
         self._metrics.record_sent(len(events) - len(error.reasons))
-        return [UnsentEvent(events[index], LetterReason.REFUSED, why) for index, why in sorted(error.reasons.items())]
+        return [
+            UnsentEvent(events[index], DeadLetterReason.REFUSED, why) for index, why in sorted(error.reasons.items())
+        ]
 
     def _words(self, error: BaseException) -> str:
         if isinstance(error, asyncio.TimeoutError) and not str(error):

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 from headwater.errors import TransientError
 from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent
-from headwater.forwarders.dead_letters import LetterReason
+from headwater.lineage.bulk import DeadLetterReason
 
 _ALONE: Final = 3
 """So often an event is tried alone, before it is one that the target fails on."""
@@ -27,7 +27,7 @@ _PROBES: Final = 10
 class UnsentEvent:
     """An event that the target will never have, with the reason."""
 
-    def __init__(self, event: BusEvent, reason: LetterReason, error: str) -> None:
+    def __init__(self, event: BusEvent, reason: DeadLetterReason, error: str) -> None:
         self.event: Final = event
         self.reason: Final = reason
         self.error: Final = str(redact(error))
@@ -110,7 +110,7 @@ class EventIsolation:
                 del failed[number]
             elif not asks_to_wait(error) and await self._takes_again():
                 words = f"it failed {_ALONE + 1} times alone, while the target took others: {error}"
-                self._result.unsent.append(UnsentEvent(event, LetterReason.STUCK, words))
+                self._result.unsent.append(UnsentEvent(event, DeadLetterReason.STUCK, words))
                 self._done.add(number)
                 del failed[number]
 

@@ -24,7 +24,7 @@ from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent, Forwarder, PeriodicForwarder
 from headwater.forwarders.assembling import PATIENCE, AssembledBatch, EventAssembler
 from headwater.forwarders.configuration import ForwarderSettings
-from headwater.forwarders.dead_letters import LetterBox, Rejection
+from headwater.forwarders.dead_letters import WAITING_STATES, Rejection
 from headwater.forwarders.delivery import BatchDelivery, Pause, Waits
 from headwater.forwarders.isolation import DeliveryResult, UnsentEvent
 from headwater.forwarders.known_lineage import LineageCache
@@ -71,9 +71,10 @@ class ForwarderRunner:
         self._until_end = until_end
         self._idle = idle
         self._stop = asyncio.Event()
-        self._letters = LetterBox(state)
+        self._letters = state.letters
+        self._bus = (source.kind, source.topic)
         self._progress = ForwarderProgress(state)
-        self._assembler = EventAssembler(state, lineage, self._letters, patience=patience)
+        self._assembler = EventAssembler(state, lineage, bus=self._bus, patience=patience)
         self._retrier = Retrier(self.metrics, self._stop)
         timeout = settings.config.timeout
         self._delivery = BatchDelivery(
@@ -112,7 +113,7 @@ class ForwarderRunner:
         with suppress(StopRequested):
             await self._run()
         await self._commit()
-        self.metrics.dead_letters_waiting = self._letters.count()
+        self.metrics.dead_letters_waiting = self._letters.count_dead_letters(*WAITING_STATES)
 
     async def _run(self) -> None:
         while not self._stop.is_set():
@@ -171,8 +172,8 @@ class ForwarderRunner:
     def _settle(self, rejections: Sequence[Rejection]) -> None:
         """Keep what can't be sent, and what became of events with parts. Offsets are committed after it."""
         if rejections:
-            count = self._letters.add(rejections)
-            self.metrics.dead_letters += count
+            self._letters.add_dead_letters(each for one in rejections for each in one.letters(*self._bus))
+            self.metrics.dead_letters += len(rejections)
             _log_letters(self._settings.name, rejections)
         given_up, self._assembler.given_up = self._assembler.given_up, 0
         self.metrics.dead_letters += given_up
@@ -261,7 +262,7 @@ class ForwarderRunner:
         waits = self._postponed or self._assembler.partial
         is_behind = bool(self.metrics.lag != 0 or self.metrics.outage or waits)
         self._caught_up_at = asked_at if is_quiet and not is_behind else None
-        self.metrics.dead_letters_waiting = self._letters.count()
+        self.metrics.dead_letters_waiting = self._letters.count_dead_letters(*WAITING_STATES)
 
     async def _tick(self) -> None:
         if not isinstance(self._forwarder, PeriodicForwarder) or time.monotonic() < self._tick_at:

@@ -18,10 +18,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
+from sqlalchemy.exc import SQLAlchemyError
 from typing_extensions import Self
 
 from headwater.errors import ConfigurationError, TransientError
+from headwater.lineage.bulk.dead_letters import DeadLetters
+from headwater.lineage.sql.writer_tables import DEAD_LETTERS
+from headwater.lineage.store.engines import engine_for
 from headwater.lineage.store.engines.sqlite import make_private_file
+from headwater.lineage.store.options import StoreOptions
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _BUSY_SECONDS: Final = 30.0
@@ -31,19 +36,6 @@ CREATE INDEX IF NOT EXISTS lineage_by_age ON lineage (seen);
 CREATE TABLE IF NOT EXISTS merged (
     number INTEGER PRIMARY KEY, producer BLOB NOT NULL, sequence INTEGER NOT NULL, UNIQUE (producer, sequence)
 );
-CREATE TABLE IF NOT EXISTS letters (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, state TEXT NOT NULL, reason TEXT NOT NULL, error TEXT NOT NULL,
-    kind TEXT, producer BLOB, sequence INTEGER, attempts INTEGER NOT NULL, created REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS letters_by_state ON letters (state, id);
-CREATE INDEX IF NOT EXISTS letters_by_event ON letters (producer, sequence);
-CREATE TABLE IF NOT EXISTS letter_records (
-    letter INTEGER NOT NULL REFERENCES letters (id) ON DELETE CASCADE,
-    cluster TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, position INTEGER NOT NULL,
-    data BLOB NOT NULL, append_time INTEGER, key BLOB, headers TEXT NOT NULL,
-    PRIMARY KEY (cluster, topic, partition, position)
-);
-CREATE INDEX IF NOT EXISTS records_by_letter ON letter_records (letter);
 CREATE TABLE IF NOT EXISTS positions (
     cluster TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL,
     PRIMARY KEY (cluster, topic, partition)
@@ -89,11 +81,15 @@ class ForwarderState:
             self._connection.execute("PRAGMA synchronous=FULL")
             self._connection.execute("PRAGMA foreign_keys=ON")
             self._connection.executescript(_SCHEMA)
-        except (OSError, sqlite3.Error) as e:
+            engine = engine_for(StoreOptions.at(str(self.path)).target)
+            DEAD_LETTERS.create(engine, checkfirst=True)
+        except (OSError, sqlite3.Error, SQLAlchemyError) as e:
             raise ConfigurationError(
                 f"{self.path} can't be used ({e}): name another directory by --state, or remove the file; that loses "
                 "its dead letters"
             ) from e
+        self.letters: Final = DeadLetters(engine, str(self.path))
+        self._engine = engine
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection, None, None]:
@@ -115,6 +111,7 @@ class ForwarderState:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+        self._engine.dispose()
 
     def __enter__(self) -> Self:
         return self

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.forwarders.configuration import ForwarderSettings
-from headwater.forwarders.dead_letters import LetterBox
+from headwater.forwarders.dead_letters import WAITING_STATES
 from headwater.forwarders.metrics import ForwarderMetrics
 from headwater.forwarders.progress import ForwarderProgress, LostRecords
 from headwater.forwarders.state import ForwarderLock, ForwarderState
@@ -86,7 +86,7 @@ def read_status(directory: Path, name: str) -> ForwarderStatus:
     is_free = lock.acquire()
     lock.release()
     with ForwarderState(directory, name) as state:
-        dead_letters, lost = LetterBox(state).count(), ForwarderProgress(state).lost()
+        dead_letters, lost = state.letters.count_dead_letters(*WAITING_STATES), ForwarderProgress(state).lost()
     return ForwarderStatus(
         name=name,
         type=fields.get("type", ""),

@@ -21,7 +21,7 @@ from headwater.forwarders.delivery import Waits
 from headwater.forwarders.known_lineage import LineageCache
 from headwater.forwarders.runner import ForwarderRunner
 from headwater.forwarders.state import ForwarderState
-from headwater.lineage.bulk import BusPartition
+from headwater.lineage.bulk import BusPartition, DeadLetter, DeadLetterState
 
 CODEC = Codec()
 BEGAN = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -198,3 +198,14 @@ def large(first: int, parts: int = 3) -> list[Event]:
         for number, each in enumerate(found)
     )
     return list(more)
+
+
+def letters_in(stage: Stage, state: DeadLetterState | None = None) -> list[DeadLetter]:
+    """The dead letters of the forwarder."""
+    return [each for _, each in stage.state.letters.dead_letters(state)]
+
+
+def retry_letters(stage: Stage) -> None:
+    """Mark all as `headwater dead-letter retry --all` does."""
+    names = [name for name, _ in stage.state.letters.dead_letters()]
+    stage.state.letters.mark_dead_letters(names, DeadLetterState.RETRY)

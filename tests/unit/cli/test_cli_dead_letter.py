@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from headwater.cli.app import main
 from headwater.events import Committed, DatasetId, JobName, Output, TableName
 from headwater.events.avro import Codec
+from headwater.journal import DeadLetterLog, JournalEntry
 from headwater.lineage.bulk import BusPartition, DeadLetter, DeadLetterReason, DeadLetterState, WriteBatch
 from headwater.lineage.mapping import map_event
 from headwater.lineage.mapping.events import map_arrival
@@ -26,6 +27,7 @@ from headwater.testing.examples import EXAMPLES
 pytestmark = pytest.mark.slow
 
 GOOD = Codec().encode(EXAMPLES[0])
+Asker: TypeAlias = Callable[..., tuple[int, Any]]
 
 
 def letter(position: int, data: bytes) -> DeadLetter:
@@ -67,7 +69,7 @@ def test_those_that_wait_are_listed(capsys: pytest.CaptureFixture[str], url: str
     assert status == 0
     assert {row["place"] for row in shown} == {"kafka events/2@7", "kafka events/2@8"}
     assert {row["why"] for row in shown} == {"the bytes end too early"}
-    store.bulk.mark_dead_letter(names(store)[0], DeadLetterState.DROPPED)
+    store.bulk.mark_dead_letters(names(store)[:1], DeadLetterState.DROPPED)
     assert len(answer_of(capsys, url, "list")[1]) == 1
     assert len(answer_of(capsys, url, "list", "--all")[1]) == 2
 
@@ -101,7 +103,7 @@ def test_what_can_be_stored_now_is(capsys: pytest.CaptureFixture[str], url: str,
     status, shown = answer_of(capsys, url, "retry", "--all")
     assert status == 1, "one of them still waits"
     assert sorted(row["now"] for row in shown) == ["stored", "waits"]
-    assert states(store) == [DeadLetterState.STORED, DeadLetterState.WAITING]
+    assert states(store) == [DeadLetterState.WAITING], "the other one is gone"
     state = RowSet()
     state.merge(map_event(EXAMPLES[0]))
     with store.engine.connect() as connection:
@@ -142,7 +144,7 @@ def test_it_goes_to_the_stores_that_a_writer_gives_it_to(
         monkeypatch.setenv("HEADWATER_CATALOG_STORES", f"lake={lake_url}")
         status, shown = answer_of(capsys, url, "retry", "--all")
         assert (status, [row["now"] for row in shown]) == (0, ["stored", "stored"])
-        assert states(main_store) == states(lake) == [DeadLetterState.STORED]
+        assert states(main_store) == states(lake) == []
         assert digest(lake) == by_law(*map_event(IN_LAKE))
         assert digest(main_store) == by_law(*map_arrival(IN_LAKE, RowBuilder(IN_LAKE, None))), (
             "that it came, and no more"
@@ -208,3 +210,64 @@ def test_a_name_that_there_is_not(capsys: pytest.CaptureFixture[str], url: str, 
 def test_none_is_named(capsys: pytest.CaptureFixture[str], url: str, store: Store) -> None:
     assert main(["dead-letter", "drop", "--store", url]) == 78
     assert "which one? Name it" in capsys.readouterr().err
+
+
+TOO_LARGE = "5 MB, where 1 MB is the limit"
+
+
+class TestOfDrivers:
+    """What listeners refused, in local logs beside the spools."""
+
+    @pytest.fixture
+    def spools(self, tmp_path: Path) -> Path:
+        for listener, values in (("kafka", [GOOD, b"no event"]), ("other", [b"x"])):
+            log = DeadLetterLog(tmp_path / "spools" / "dead-letters" / listener)
+            log.keep(
+                (JournalEntry(each, b"key", (("kind", b"Committed"),)), "5 MB, where 1 MB is the limit")
+                for each in values
+            )
+        return tmp_path / "spools"
+
+    @pytest.fixture
+    def ask(self, capsys: pytest.CaptureFixture[str], url: str, spools: Path) -> Asker:
+        def ask(action: str, of: str, *arguments: str) -> tuple[int, Any]:
+            return answer_of(capsys, url, action, "--of", of, "--spool-dir", str(spools), *arguments)
+
+        return ask
+
+    def test_those_of_all_or_of_one_listener_are_listed(self, ask: Asker, tmp_path: Path) -> None:
+        status, shown = ask("list", "driver:kafka")
+        assert status == 0
+        assert [(row["kind"], row["why"]) for row in shown] == [("Committed", TOO_LARGE)] * 2
+        assert [row["place"] for row in shown] == ["driver kafka/0@0", "driver kafka/0@1"]
+        assert len(ask("list", "driver")[1]) == 3
+        _, one = ask("show", "driver", shown[0]["name"], "--into", str(tmp_path / "event"))
+        assert ((tmp_path / "event").read_bytes(), one["headers"]) == (GOOD, ["kind=Committed"])
+
+    def test_what_can_be_stored_is_stored_and_gone(self, ask: Asker, url: str) -> None:
+        status, shown = ask("retry", "driver:kafka", "--all")
+        assert (status, sorted(row["now"] for row in shown)) == (1, ["stored", "waits"])
+        with open_store(url) as store:
+            assert digest(store) == by_law(*map_event(EXAMPLES[0]))
+            assert list(store.bulk.dead_letters(None)) == [], "it waits where it was"
+        (left,) = ask("list", "driver:kafka")[1]
+        assert ask("show", "driver", left["name"])[1]["size"] == len(b"no event")
+        assert left["name"] == next(row["name"] for row in shown if row["now"] == "waits"), "it keeps its name"
+
+    def test_one_is_dropped_and_the_others_stay(self, ask: Asker) -> None:
+        first, second = (row["name"] for row in ask("list", "driver:kafka")[1])
+        assert ask("drop", "driver", first, "--dry-run")[0] == 0
+        assert ask("drop", "driver", first, "--yes")[0] == 0
+        assert [row["name"] for row in ask("list", "driver:kafka")[1]] == [second]
+        assert len(ask("list", "driver")[1]) == 2
+
+    def test_what_there_is_not(self, ask: Asker, capsys: pytest.CaptureFixture[str], url: str, tmp_path: Path) -> None:
+        for arguments, words in (
+            (("list", "--of", "driver:kafak"), "did you mean 'kafka'?"),
+            (("retry", "--of", "driver", "f" * 32), "there is no dead letter ffff"),
+        ):
+            assert main(["dead-letter", *arguments, "--store", url, "--spool-dir", str(tmp_path / "spools")]) in {1, 78}
+            assert words in capsys.readouterr().err
+        with pytest.raises(SystemExit):
+            main(["dead-letter", "list", "--of", "driven"])
+        assert "'driven' has no dead letters: write writer" in capsys.readouterr().err

@@ -97,33 +97,51 @@ def test_the_status_says_how_far_each_is_and_its_exit_code_whether_all_run(run: 
     assert [row["name"] for row in run("status", "second", code=1)["forwarders"]] == ["second"]
 
 
-def test_dead_letters_are_listed_shown_retried_and_dropped(run: Runner, tmp_path: Path) -> None:
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str], file: Path) -> Runner:
+    """Run `headwater dead-letter` for the forwarder `first`, as `run` does."""
+
+    def runner(action: str, *words: str, code: int = 0) -> Any:
+        capsys.readouterr()
+        of = ["--of", "forwarder:first", "--config", str(file)]
+        assert main(["-o", "json", "dead-letter", action, *of, *words]) == code
+        out = capsys.readouterr().out
+        return json.loads(out) if out else None
+
+    return runner
+
+
+def test_dead_letters_are_listed_shown_retried_and_dropped(run: Runner, ask: Runner, tmp_path: Path) -> None:
     refusing = ("--option", "first.refuse=DropTable")
     assert run("run", "first", *refusing)["forwarded"][0]["dead_letters"] == 1
-    (letter,) = run("dead-letter", "list", "first")["dead_letters"]
+    (letter,) = ask("list")["dead_letters"]
     assert (letter["kind"], letter["reason"], letter["why"]) == ("DropTable", "REFUSED", "not this kind")
-    assert run("dead-letter", "list", "first", "--reason", "FAULT")["dead_letters"] == []
+    assert letter["place"].startswith(f"log {tmp_path}/log/0@")
+    assert ask("list", "--reason", "FAULT")["dead_letters"] == []
     place = tmp_path / "event"
-    shown = run("dead-letter", "show", "first", str(letter["number"]), "--into", str(place))["dead_letter"]
+    shown = ask("show", letter["name"], "--into", str(place))["dead_letter"]
     assert (shown["kind"], shown["size"]) == ("DropTable", len(place.read_bytes()))
     (planned,) = run("plan", "first", "--events", str(place))["messages"]
     assert planned["message"].startswith("DropTable ")
-    assert run("dead-letter", "retry", "first", "--all") == {"retried": 1}
+    assert [row["now"] for row in ask("retry", "--all")["dead_letters"]] == ["to be sent"]
+    assert ask("list")["dead_letters"][0]["state"] == "RETRY"
     run("run", "first", *refusing)
-    (letter,) = run("dead-letter", "list", "first")["dead_letters"]
-    assert letter["attempts"] == 2
-    run("dead-letter", "retry", "first", str(letter["number"]))
+    (letter,) = ask("list")["dead_letters"]
+    assert (letter["attempts"], letter["state"]) == (2, "WAITING")
+    ask("retry", letter["name"])
     run("run", "first")
-    assert run("dead-letter", "list", "first")["dead_letters"] == []
+    assert ask("list", "--all")["dead_letters"] == []
     assert len(ids(tmp_path / "first")) == len(EXAMPLES)
 
 
-def test_dropping_a_dead_letter_asks(run: Runner) -> None:
+def test_dropping_a_dead_letter_asks(run: Runner, ask: Runner) -> None:
     run("run", "first", "--option", "first.refuse=DropTable")
-    run("dead-letter", "drop", "first", "--all", code=78)
-    assert run("dead-letter", "drop", "first", "--all", "--dry-run")["done"] is False
-    assert run("dead-letter", "drop", "first", "--all", "--yes")["dropped"] == 1
-    assert run("dead-letter", "list", "first")["dead_letters"] == []
+    ask("drop", "--all", code=78)
+    assert ask("drop", "--all", "--dry-run")["done"] is False
+    assert ask("drop", "--all", "--yes")["dropped"] == 1
+    assert ask("list")["dead_letters"] == []
+    assert [row["state"] for row in ask("list", "--all")["dead_letters"]] == ["DROPPED"]
+    assert run("status", code=1)["forwarders"][0]["dead_letters"] == 0
 
 
 def test_a_plan_shows_the_newest_events_about_a_table_after_the_filters(run: Runner, tmp_path: Path) -> None:
@@ -217,11 +235,24 @@ class TestErrors:
 
     def test_of_a_forwarder_that_never_ran(self, fails: Callable[..., str], file: Path, tmp_path: Path) -> None:
         assert "no forwarder ever ran" in fails("status", "first", "--state", str(tmp_path / "empty"))
-        assert "no forwarder ever ran" in fails("dead-letter", "list", "first", "--state", str(tmp_path / "empty"))
         assert main(["forward", "run", "first", "--config", str(file)]) == 0
-        assert "did you mean 'first'?" in fails("dead-letter", "list", "firs", "--config", str(file))
-        assert "there is no dead letter 7" in fails("dead-letter", "show", "first", "7", "--config", str(file), code=1)
-        assert "or say --all" in fails("dead-letter", "retry", "first", "--config", str(file))
+
+    @pytest.mark.parametrize(
+        ("words", "answer"),
+        [
+            (("list", "--of", "forwarder:firs"), "did you mean 'first'?"),
+            (("list", "--of", "forwarder:first", "--state", "/nowhere/empty"), "no forwarder ever ran"),
+            (("show", "--of", "forwarder:first", "7"), "there is no dead letter 7"),
+            (("retry", "--of", "forwarder:first", "7"), "there is no dead letter 7"),
+            (("retry", "--of", "forwarder:first"), "or say --all"),
+        ],
+    )
+    def test_of_dead_letters(
+        self, capsys: pytest.CaptureFixture[str], file: Path, words: tuple[str, ...], answer: str
+    ) -> None:
+        assert main(["forward", "run", "first", "--config", str(file)]) == 0
+        assert main(["dead-letter", *words, "--config", str(file)]) != 0
+        assert answer in capsys.readouterr().err
 
     def test_of_a_plan_without_a_table(self, fails: Callable[..., str], file: Path) -> None:
         assert "Name a table by --table" in fails("plan", "first", "--config", str(file))

@@ -33,7 +33,6 @@ GROUPS = {path: node for path, node in walk() if isinstance(node, Group)}
 ERASE = {
     ("dead-letter", "drop"),
     ("dev", "down"),
-    ("forward", "dead-letter", "drop"),
     ("lineage", "delete"),
     ("lineage", "expire"),
     ("lake", "expire"),
@@ -49,7 +48,7 @@ LISTS = {
     *(("lineage", each) for each in ("upstream", "downstream")),
     *(("events", each) for each in ("cat", "tail")),
     *{("gap", "list"), ("dead-letter", "list"), ("spool", "status"), ("version", "list"), ("version", "check")},
-    *{("forward", "plan"), ("forward", "dead-letter", "list")},
+    ("forward", "plan"),
 }
 ERASING = {"yes", "dry-run", "purge", "all", "direct", "until-end", "no-maintenance", "detach"}
 FILTERS = {"job", "table", "run", "since", "until", "before", "older-than", "kind", "listener", "reason", "scope"}
@@ -232,7 +231,6 @@ NO_DOCUMENT = {
     ("lake", "compact"): "it needs Spark: tests/integration/test_lake_store.py",
     ("lake", "expire"): "it needs Spark: tests/integration/test_lake_store.py",
     ("dead-letter", "show"): "it needs a dead letter: test_cli_dead_letter.py",
-    ("forward", "dead-letter", "show"): "it needs a dead letter: test_cli_forward.py",
 }
 FORWARDER = "p --state {tmp}/state --option p.file={tmp}/p --option p.type=tests.kit.forwarders.targets:Recorder"
 ARGUMENTS: dict[tuple[str, ...], str] = {
@@ -256,9 +254,6 @@ ARGUMENTS: dict[tuple[str, ...], str] = {
     ("forward", "status"): "--state {tmp}/state",
     ("forward", "test"): FORWARDER,
     ("forward", "plan"): f"{FORWARDER} --bus log:{{tmp}}/log --table daily",
-    ("forward", "dead-letter", "list"): "p --state {tmp}/state",
-    ("forward", "dead-letter", "retry"): "p --all --state {tmp}/state",
-    ("forward", "dead-letter", "drop"): "p --all --yes --state {tmp}/state",
     ("reconcile",): "--all",
     ("store", "purge"): "--yes",
     ("store", "compare"): "--with {tmp}/lineage.db",

@@ -13,8 +13,8 @@ from headwater.errors import TransientError
 from headwater.events import Event, Input
 from headwater.forwarders.api import BusEvent, RefusedEventsError
 from headwater.forwarders.assembling import EventAssembler
-from headwater.forwarders.dead_letters import LetterBox, LetterReason, LetterState
-from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit, large
+from headwater.lineage.bulk import DeadLetterReason, DeadLetterState
+from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit, large, letters_in, retry_letters
 
 
 def whole(first: int, parts: int = 3) -> list[str]:
@@ -97,7 +97,7 @@ def test_copies_of_parts_change_nothing_also_after_a_restart(stage: Stage) -> No
     stage.forward(target)
     assert target.received == []
     assert stage.committed == {0: 9}
-    assert LetterBox(stage.state).count() == 0
+    assert len(letters_in(stage)) == 0
 
 
 def test_an_event_that_its_producer_has_gone_past_is_given_up(stage: Stage) -> None:
@@ -108,8 +108,8 @@ def test_an_event_that_its_producer_has_gone_past_is_given_up(stage: Stage) -> N
     runner = stage.forward(target)
     assert target.received == [commit(4)]
     assert stage.committed == {0: 3}
-    (letter,) = LetterBox(stage.state).letters()
-    assert (letter.reason, letter.event, len(letter.records)) == (LetterReason.INCOMPLETE, first.event_id, 2)
+    letter, _ = letters_in(stage)
+    assert (letter.reason, letter.event) == (DeadLetterReason.INCOMPLETE, first.event_id)
     assert "part 3" in letter.error
     assert runner.metrics.dead_letters == 1
 
@@ -143,15 +143,15 @@ def test_a_given_up_event_is_sent_once_its_last_part_comes(stage: Stage) -> None
     assert names_of(target.received) == whole(1)
     stage.bus.append(third)
     stage.forward(target)
-    assert (LetterBox(stage.state).count(), len(target.received)) == (0, 1), "that was a copy"
+    assert (len(letters_in(stage)), len(target.received)) == (0, 1), "that was a copy"
 
 
 def test_a_last_part_alone_is_a_dead_letter_and_holds_nothing_back(stage: Stage) -> None:
     """What was before it expired."""
     stage.bus.append(large(1)[2])
     stage.forward(ScriptedForwarder())
-    (letter,) = LetterBox(stage.state).letters(LetterState.WAITING)
-    assert letter.reason is LetterReason.INCOMPLETE
+    (letter,) = letters_in(stage, DeadLetterState.WAITING)
+    assert letter.reason is DeadLetterReason.INCOMPLETE
     assert stage.committed == {0: 1}
 
 
@@ -159,15 +159,14 @@ def test_a_refused_event_of_parts_is_retried_whole(stage: Stage) -> None:
     for each in large(1):
         stage.bus.append(each)
     stage.forward(ScriptedForwarder(RefusedEventsError({0: "no"})))
-    letters = LetterBox(stage.state)
-    letters.mark_for_retry()
+    retry_letters(stage)
     target = ScriptedForwarder(TransientError("away"))
     stage.forward(target)
     assert names_of(target.received) == whole(1)
 
 
 def test_parts_that_wait_are_bounded(stage: Stage) -> None:
-    assembler = EventAssembler(stage.state, stage.lineage, LetterBox(stage.state), most_bytes=20_000)
+    assembler = EventAssembler(stage.state, stage.lineage, most_bytes=20_000)
     first = large(1)[0]
     for number in range(100):
         part = first.model_copy(update={"producer": UUID(int=number + 1)})
@@ -175,4 +174,4 @@ def test_parts_that_wait_are_bounded(stage: Stage) -> None:
         assembler.add([record])
     held = assembler.partial * len(record.data)
     assert held <= 20_000
-    assert assembler.partial + LetterBox(stage.state).count() == 100
+    assert assembler.partial + len(letters_in(stage)) == 100

@@ -13,9 +13,9 @@ from headwater.errors import TerminalError, TransientError
 from headwater.events import JobName
 from headwater.events.names import VALIDATION_JOB_NAMESPACE
 from headwater.forwarders.api import BusEvent, RefusedEventsError
-from headwater.forwarders.dead_letters import LetterBox, LetterReason, LetterState
 from headwater.forwarders.runner import RateLimiter
-from tests.kit.forwarders.stage import MemorySource, ScriptedForwarder, Stage, commit, until
+from headwater.lineage.bulk import DeadLetterReason, DeadLetterState
+from tests.kit.forwarders.stage import MemorySource, ScriptedForwarder, Stage, commit, letters_in, retry_letters, until
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def test_refused_events_are_dead_letters_and_the_rest_was_sent(stage: Stage) -> 
         stage.bus.append(commit(number))
     target = ScriptedForwarder(RefusedEventsError({1: "no such platform; password=abc123"}))
     runner = stage.forward(target)
-    (letter,) = LetterBox(stage.state).letters()
-    assert (letter.reason, letter.event, letter.kind) == (LetterReason.REFUSED, commit(2).event_id, "Committed")
+    (letter,) = letters_in(stage)
+    assert (letter.reason, letter.event, letter.kind) == (DeadLetterReason.REFUSED, commit(2).event_id, "Committed")
     assert "no such platform" in letter.error
     assert "abc123" not in letter.error
     assert len(target.calls) == 1
@@ -90,8 +90,8 @@ def test_refused_events_are_dead_letters_and_the_rest_was_sent(stage: Stage) -> 
 def test_a_refusal_of_what_is_not_in_the_batch_is_a_fault(stage: Stage) -> None:
     stage.bus.append(commit(1))
     stage.forward(ScriptedForwarder(RefusedEventsError({5: "what?"}), RefusedEventsError({5: "what?"})))
-    (letter,) = LetterBox(stage.state).letters()
-    assert letter.reason is LetterReason.FAULT
+    (letter,) = letters_in(stage)
+    assert letter.reason is DeadLetterReason.FAULT
 
 
 def test_of_a_batch_that_it_fails_on_only_the_bad_event_is_a_dead_letter(stage: Stage) -> None:
@@ -106,8 +106,12 @@ def test_of_a_batch_that_it_fails_on_only_the_bad_event_is_a_dead_letter(stage: 
     target = Picky()
     stage.forward(target)
     assert target.received == [commit(1), commit(3)]
-    (letter,) = LetterBox(stage.state).letters()
-    assert (letter.reason, letter.error, letter.event) == (LetterReason.FAULT, "KeyError: 'two'", commit(2).event_id)
+    (letter,) = letters_in(stage)
+    assert (letter.reason, letter.error, letter.event) == (
+        DeadLetterReason.FAULT,
+        "KeyError: 'two'",
+        commit(2).event_id,
+    )
 
 
 @pytest.mark.slow
@@ -117,7 +121,7 @@ def test_a_forwarder_that_fails_on_everything_does_not_make_everything_a_dead_le
         stage.bus.append(commit(number))
     target = ScriptedForwarder(*[ValueError("always")] * 130)
     runner = stage.forward(target)
-    assert LetterBox(stage.state).count() == 100
+    assert len(letters_in(stage)) == 100
     assert [each.sequence for each in target.received] == list(range(101, 151))
     assert runner.metrics.dead_letters == 100
 
@@ -129,9 +133,9 @@ def test_what_is_no_event_and_what_is_unknown_are_dead_letters(stage: Stage) -> 
     target = ScriptedForwarder()
     stage.forward(target)
     assert target.received == [commit(1)]
-    letters = LetterBox(stage.state).letters()
-    assert [each.reason for each in letters] == [LetterReason.UNDECODABLE, LetterReason.UNKNOWN]
-    assert letters[0].records[0].data == b"nonsense"
+    letters = letters_in(stage)
+    assert [each.reason for each in letters] == [DeadLetterReason.UNDECODABLE, DeadLetterReason.UNKNOWN]
+    assert letters[0].data == b"nonsense"
 
 
 def test_one_that_is_told_to_stop_while_it_waits_commits_nothing_of_the_batch(stage: Stage) -> None:
@@ -230,12 +234,11 @@ class TestRetries:
     def test_a_marked_letter_is_sent_and_gone(self, stage: Stage) -> None:
         stage.bus.append(commit(1))
         stage.forward(ScriptedForwarder(RefusedEventsError({0: "not yet"})))
-        letters = LetterBox(stage.state)
-        letters.mark_for_retry()
+        retry_letters(stage)
         target = ScriptedForwarder()
         runner = stage.forward(target)
         assert target.received == [commit(1)]
-        assert letters.letters() == []
+        assert letters_in(stage) == []
         assert runner.metrics.retried == 1
 
     def test_the_bus_is_polled_between_many(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +250,7 @@ class TestRetries:
         for number in range(1, 251):
             stage.bus.append(commit(number))
         stage.forward(ScriptedForwarder(*([refuse] * 3)))
-        LetterBox(stage.state).mark_for_retry()
+        retry_letters(stage)
         target = ScriptedForwarder()
         seen: list[int] = []
         poll = MemorySource.poll
@@ -264,17 +267,16 @@ class TestRetries:
     def test_one_that_is_refused_again_waits_with_the_new_reason(self, stage: Stage) -> None:
         stage.bus.append(commit(1))
         stage.forward(ScriptedForwarder(RefusedEventsError({0: "not yet"})))
-        letters = LetterBox(stage.state)
-        letters.mark_for_retry([letters.letters()[0].id])
+        retry_letters(stage)
         stage.forward(ScriptedForwarder(RefusedEventsError({0: "never"})))
-        (letter,) = letters.letters()
-        assert (letter.state, letter.error, letter.attempts) == (LetterState.WAITING, "never", 2)
+        (letter,) = letters_in(stage)
+        assert (letter.state, letter.error, letter.attempts) == (DeadLetterState.WAITING, "never", 2)
 
     def test_one_whose_process_dies_is_retried_by_the_next(self, stage: Stage) -> None:
         """It is removed after the target has it, and not before."""
         stage.bus.append(commit(1))
         stage.forward(ScriptedForwarder(RefusedEventsError({0: "not yet"})))
-        LetterBox(stage.state).mark_for_retry()
+        retry_letters(stage)
 
         async def die(_: Sequence[BusEvent]) -> None:
             raise asyncio.CancelledError
@@ -289,7 +291,5 @@ class TestRetries:
         stage.bus.append(commit(1))
         stage.forward(ScriptedForwarder(RefusedEventsError({0: "a"})))
         stage.bus.committed.clear()
-        runner = stage.forward(ScriptedForwarder(RefusedEventsError({0: "b"})))
-        (letter,) = LetterBox(stage.state).letters()
-        assert letter.error == "b"
-        assert runner.metrics.dead_letters == 0
+        stage.forward(ScriptedForwarder(RefusedEventsError({0: "b"})))
+        assert [each.error for each in letters_in(stage)] == ["a"]

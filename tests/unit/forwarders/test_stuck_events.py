@@ -13,9 +13,9 @@ from headwater.consumers.sources import SourceBatch
 from headwater.errors import TransientError
 from headwater.events import Event
 from headwater.forwarders.api import BusEvent
-from headwater.forwarders.dead_letters import LetterBox, LetterReason
 from headwater.forwarders.http_responses import BusyTargetError
-from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit, until
+from headwater.lineage.bulk import DeadLetterReason
+from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit, letters_in, retry_letters, until
 
 AT_ONCE = "0"
 
@@ -55,8 +55,8 @@ def test_it_is_a_dead_letter_and_the_others_arrive_in_order_per_key(stage: Stage
     fill(stage, commit(1, "a"), commit(2, "b"), commit(3, "a"), commit(4, "b"), commit(5, "c"))
     target = Target(lambda event: event == commit(2, "b"))
     runner = stage.forward(target, isolate_after=AT_ONCE)
-    (letter,) = LetterBox(stage.state).letters()
-    assert (letter.reason, letter.event) == (LetterReason.STUCK, commit(2, "b").event_id)
+    (letter,) = letters_in(stage)
+    assert (letter.reason, letter.event) == (DeadLetterReason.STUCK, commit(2, "b").event_id)
     assert "failed 4 times alone, while the target took others: answers 500" in letter.error
     of_one_key = [each for each in target.received if each.job == commit(1, "a").job]
     assert list(dict.fromkeys(of_one_key)) == [commit(1, "a"), commit(3, "a")]
@@ -71,7 +71,7 @@ def test_what_comes_behind_it_under_its_key_waits_until_it_is_set_aside(stage: S
     stage.forward(target, isolate_after=AT_ONCE)
     assert commit(2, "a") in target.received
     assert target.calls.index([commit(2, "a")]) > target.calls.index([commit(1, "a")])
-    assert LetterBox(stage.state).letters()[0].event == commit(1, "a").event_id
+    assert letters_in(stage)[0].event == commit(1, "a").event_id
 
 
 def test_a_target_that_takes_nothing_is_waited_for(stage: Stage) -> None:
@@ -82,13 +82,13 @@ def test_a_target_that_takes_nothing_is_waited_for(stage: Stage) -> None:
         runner = stage.runner(target, until_end=False, isolate_after=AT_ONCE)
         running = asyncio.create_task(runner.run())
         await until(lambda: len(target.calls) > 60)
-        assert LetterBox(stage.state).count() == 0
+        assert len(letters_in(stage)) == 0
         target.fails_on = lambda _: False
         # It may come back while events are tried alone, so that another key's event arrives first.
         await until(lambda: set(target.received) == {commit(1, "a"), commit(2, "b"), commit(3, "c")})
         runner.stop()
         await running
-        assert LetterBox(stage.state).count() == 0
+        assert len(letters_in(stage)) == 0
 
     asyncio.run(run())
 
@@ -101,7 +101,7 @@ def test_a_target_that_came_back_between_two_events_gets_both(stage: Stage, monk
     target = Target(lambda _: False)
     target.fails_on = lambda event: event == commit(1, "a") and target.calls.count([event]) <= 3
     stage.forward(target, isolate_after=AT_ONCE)
-    assert LetterBox(stage.state).count() == 0
+    assert len(letters_in(stage)) == 0
     assert set(target.received) == {commit(1, "a"), commit(2, "b")}
 
 
@@ -116,7 +116,7 @@ def test_an_event_of_which_nothing_is_sent_does_not_show_that_the_target_is_ther
         await until(lambda: len(target.calls) > 60)
         runner.stop()
         await running
-        assert LetterBox(stage.state).count() == 0
+        assert len(letters_in(stage)) == 0
 
     asyncio.run(run())
 
@@ -127,7 +127,7 @@ def test_a_busy_target_that_takes_some_now_and_then_gets_all(stage: Stage) -> No
     fill(stage, *events)
     target = Target(lambda _: random.random() > 1 / 7, BusyTargetError("answers 429", is_overload=True))
     stage.forward(target, isolate_after=AT_ONCE)
-    assert LetterBox(stage.state).count() == 0
+    assert len(letters_in(stage)) == 0
     assert sorted(each.sequence for each in target.received) == list(range(1, 11))
 
 
@@ -166,9 +166,9 @@ def test_one_that_is_alone_waits_for_others_and_its_offset_with_it(stage: Stage)
         running = asyncio.create_task(runner.run())
         await until(lambda: runner.metrics.postponed == 1 and len(target.calls) > 10)
         assert stage.committed.get(0, 0) == 0
-        assert LetterBox(stage.state).count() == 0
+        assert len(letters_in(stage)) == 0
         fill(stage, commit(2, "b"))
-        await until(lambda: LetterBox(stage.state).count() == 1)
+        await until(lambda: len(letters_in(stage)) == 1)
         await until(lambda: stage.committed == {0: 2})
         runner.stop()
         await running
@@ -182,7 +182,7 @@ def test_one_that_is_alone_is_found_by_sending_another_one_again(stage: Stage) -
     fill(stage, commit(1, "a"), commit(2, "b"), commit(3, "c"))
     target = Target(lambda event: event == commit(3, "c"))
     stage.forward(target, isolate_after=AT_ONCE, batch="1")
-    (letter,) = LetterBox(stage.state).letters()
+    (letter,) = letters_in(stage)
     assert letter.event == commit(3, "c").event_id
     assert target.received == [commit(1, "a"), *[commit(2, "b")] * 3]
     assert "failed 4 times" in letter.error
@@ -228,15 +228,15 @@ def test_one_of_a_partition_that_another_member_took_is_left_to_it(stage: Stage)
 
     asyncio.run(run())
     assert stage.committed.get(1, 0) == 0
-    assert LetterBox(stage.state).count() == 0
+    assert len(letters_in(stage)) == 0
 
 
 def test_a_letter_that_fails_again_does_not_hold_up_the_bus(stage: Stage) -> None:
     fill(stage, commit(1, "a"), commit(2, "b"))
     target = Target(lambda event: event == commit(1, "a"))
     stage.forward(target, isolate_after=AT_ONCE)
-    LetterBox(stage.state).mark_for_retry()
+    retry_letters(stage)
     fill(stage, commit(3, "b"))
     stage.forward(target, isolate_after=AT_ONCE)
     assert list(dict.fromkeys(target.received)) == [commit(2, "b"), commit(3, "b")]
-    assert LetterBox(stage.state).count() == 1
+    assert len(letters_in(stage)) == 1

@@ -155,7 +155,7 @@ class TestWriterState:
             live.bulk.merge(WriteBatch(dead_letters=[letter, direct], ingests=[done]))
             fresh.bulk.merge(WriteBatch(dead_letters=[letter]))
             name = next(name for name, each in live.bulk.dead_letters() if each.position == 7)
-            live.bulk.mark_dead_letter(name, DeadLetterState.DROPPED)
+            live.bulk.mark_dead_letters([name], DeadLetterState.DROPPED)
             with live.engine.begin() as connection:
                 connection.exec_driver_sql("INSERT INTO deletion_epochs (id, epoch) VALUES (1, 41)")
             with live.engine.connect() as connection:

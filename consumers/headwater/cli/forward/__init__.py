@@ -5,5 +5,4 @@ running        runs them
 status         what they do, and which are installed
 targets        checks a target, and shows what would be sent
 recent_events  finds the newest events about a table
-dead_letters   events that couldn't be sent
 """

@@ -35,7 +35,6 @@ class RecentEvents:
 def recent_events(given: Namespace) -> Generator[RecentEvents, None, None]:
     """Find the newest events about the table that is named, or those of the file."""
     from headwater.forwarders.assembling import EventAssembler  # noqa: PLC0415
-    from headwater.forwarders.dead_letters import LetterBox  # noqa: PLC0415
     from headwater.forwarders.known_lineage import LineageCache  # noqa: PLC0415
     from headwater.forwarders.state import ForwarderState  # noqa: PLC0415
 
@@ -43,7 +42,7 @@ def recent_events(given: Namespace) -> Generator[RecentEvents, None, None]:
     newest: deque[BusEvent] = deque(maxlen=given.limit)
     with TemporaryDirectory() as directory, ForwarderState(Path(directory), "plan") as state:
         lineage = LineageCache(state)
-        assembler = EventAssembler(state, lineage, LetterBox(state))
+        assembler = EventAssembler(state, lineage)
         for records in _pages(given):
             count += len(records)
             for each in assembler.add(records).events:

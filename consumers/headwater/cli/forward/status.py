@@ -110,7 +110,7 @@ def _give_details(output: CommandOutput, found: Sequence[ForwarderStatus]) -> No
         if each.postponed:
             output.note(f"{each.name} tries {each.postponed} events again that its target failed on")
         if each.dead_letters:
-            output.note(f"see what {each.name} could not send: headwater forward dead-letter list {each.name}")
+            output.note(f"see what {each.name} could not send: headwater dead-letter list --of forwarder:{each.name}")
 
 
 def _waits(found: Sequence[ForwarderStatus]) -> list[tuple[object, ...]]:

@@ -34,7 +34,7 @@ def _events(parser: Flags) -> None:
     parser.flag(
         "table", str, None, "what the events are about: 'lake.sales.*', sales.orders, a dataset's name", "TABLE"
     )
-    text = "a file with one event, as `headwater forward dead-letter show --into` writes it, in place of the bus"
+    text = "a file with one event, as `headwater dead-letter show --into` writes it, in place of the bus"
     parser.flag("events", Path, None, text, "FILE")
     parser.flag("records", count, "10000", "look at so many of the newest records of each partition of a topic", "N")
 

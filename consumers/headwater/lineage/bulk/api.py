@@ -6,7 +6,7 @@ has no timeline and no table of dead letters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -75,20 +75,27 @@ class WriterInstant:
 
 
 class DeadLetterReason(str, Enum):
-    """Why an event couldn't be stored."""
+    """Why an event couldn't be stored or sent."""
 
     UNDECODABLE = "UNDECODABLE"
     UNKNOWN = "UNKNOWN"
     """This version doesn't know the event's kind or schema."""
     INVALID = "INVALID"
+    """It can't be mapped to rows."""
     REFUSED = "REFUSED"
-    """The database refused a value."""
+    """The database refused a value, or the target the event."""
+    INCOMPLETE = "INCOMPLETE"
+    """Parts of it never came."""
+    FAULT = "FAULT"
+    """The forwarder failed on it."""
+    STUCK = "STUCK"
+    """The target failed on it each time, and took others."""
 
 
 class DeadLetterState(str, Enum):
     WAITING = "WAITING"
-    STORED = "STORED"
-    """A retry stored it."""
+    RETRY = "RETRY"
+    """Somebody asked the forwarder to send it again."""
     DROPPED = "DROPPED"
     """Somebody decided not to retry it."""
 
@@ -202,9 +209,12 @@ class BulkLineageMeta(Protocol):
 
     def dead_letter(self, name: str) -> DeadLetter | None: ...
 
-    def mark_dead_letter(self, name: str, state: DeadLetterState, error: str | None = None) -> bool:
-        """Set the state after a retry or a drop. WAITING counts an attempt. Return False if there is no such dead
-        letter."""
+    def mark_dead_letters(self, names: Iterable[str], state: DeadLetterState, error: str | None = None) -> None:
+        """Set the state after a retry in vain, or a drop. WAITING counts an attempt."""
+        ...
+
+    def remove_dead_letters(self, names: Iterable[str]) -> None:
+        """Remove letters of which a retry succeeded."""
         ...
 
     def epoch(self) -> int:

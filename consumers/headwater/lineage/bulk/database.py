@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Final
@@ -11,37 +10,35 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from headwater.lineage.bulk import dead_letters, mysql, positions, postgres, timeline
+from headwater.lineage.bulk import mysql, positions, postgres, timeline
 from headwater.lineage.bulk.api import (
     EMPTY_BATCH,
     BusPartition,
     DeadLetter,
-    DeadLetterState,
     EventRows,
     MergeResult,
     WriteBatch,
     WriterInstant,
 )
+from headwater.lineage.bulk.dead_letters import DeadLetters, insert_dead_letters
 from headwater.lineage.bulk.epochs import bump_epoch, hold_epoch, read_epoch
 from headwater.lineage.bulk.marks import advance_mark
 from headwater.lineage.bulk.packed_rows import PackedRows
 from headwater.lineage.bulk.packing import KindRows, execute_many, group_by_kind
-from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.rows import Row
 from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.rows.tables import CATALOG, CATALOG_NAME, TOMBSTONE
-from headwater.lineage.sql.errors import StoreDataError, translate_errors
+from headwater.lineage.sql.errors import StoreDataError
 from headwater.lineage.sql.pip5_views import follow_catalogs
 from headwater.lineage.sql.upsert import MYSQL
 
 
-class DatabaseBulkMeta:
+class DatabaseBulkMeta(DeadLetters):
     """Implements `BulkLineageMeta` for any thread. An iterator holds a connection until it ends or is closed."""
 
     def __init__(self, engine: Engine, where: str | None = None) -> None:
         """`where` is what error messages call the database."""
-        self._engine = engine
-        self._transactions = Transactions(engine, where)
+        super().__init__(engine, where)
         self._catalogs: set[bytes] = set()
         """Rows of catalogs that were merged: the views depend on which catalogs there are."""
 
@@ -86,34 +83,19 @@ class DatabaseBulkMeta:
         return replace(merged, refused=tuple(refused))
 
     def offsets(self, group: str, cluster: str | None = None) -> Mapping[BusPartition, int]:
-        with self._connect_for_reading() as connection:
+        with self.connect_for_reading() as connection:
             return positions.select_offsets(connection, group, cluster)
 
     def instants(self, writer: UUID) -> Iterator[WriterInstant]:
-        with self._connect_for_reading() as connection:
+        with self.connect_for_reading() as connection:
             yield from timeline.select_instants(connection, writer)
 
     def unfinished_instants(self) -> Iterator[WriterInstant]:
-        with self._connect_for_reading() as connection:
+        with self.connect_for_reading() as connection:
             yield from timeline.select_unfinished(connection)
 
-    def dead_letters(
-        self, state: DeadLetterState | None = DeadLetterState.WAITING
-    ) -> Generator[tuple[str, DeadLetter], None, None]:
-        with self._connect_for_reading() as connection:
-            yield from dead_letters.select_dead_letters(connection, state)
-
-    def dead_letter(self, name: str) -> DeadLetter | None:
-        with self._connect_for_reading() as connection:
-            return dead_letters.find_dead_letter(connection, name)
-
-    def mark_dead_letter(self, name: str, state: DeadLetterState, error: str | None = None) -> bool:
-        return self._transactions.run(lambda connection: dead_letters.mark_dead_letter(connection, name, state, error))[
-            0
-        ]
-
     def epoch(self) -> int:
-        with self._connect_for_reading() as connection:
+        with self.connect_for_reading() as connection:
             return read_epoch(connection)
 
     def takes_copies(self) -> bool:
@@ -121,12 +103,6 @@ class DatabaseBulkMeta:
 
     def close(self) -> None:
         self._engine.dispose()
-
-    @contextmanager
-    def _connect_for_reading(self) -> Generator[Connection, None, None]:
-        """Connect for reading, with translated errors."""
-        with translate_errors(self._transactions.where), self._engine.connect() as connection:
-            yield connection
 
 
 def _with_rows(work: WriteBatch, events: Iterable[EventRows]) -> WriteBatch:
@@ -140,7 +116,7 @@ def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
     if work.epoch is not None:
         hold_epoch(connection, work.epoch, alone=any(row.kind == TOMBSTONE for row in work.rows))
     rows = merge_rows(connection, work.rows, work.copies) + merge_packed(connection, work.packed)
-    dead_letters.insert_dead_letters(connection, work.dead_letters)
+    insert_dead_letters(connection, work.dead_letters)
     positions.advance_ingests(connection, work.ingests)
     positions.advance_offsets(connection, work.offsets)
     timeline.write_instants(connection, work.instants)

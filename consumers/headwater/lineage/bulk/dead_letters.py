@@ -5,18 +5,22 @@ again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Engine, Executable, bindparam, delete, func, select, true, update
 
 from headwater.events.envelope import EventId
 from headwater.lineage.bulk.api import BusPartition, DeadLetter, DeadLetterReason, DeadLetterState
 from headwater.lineage.bulk.insert_or_update import insert_or_update, keep_existing
 from headwater.lineage.bulk.positions import now_micros
+from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.mapping.row_builder import clean_text
 from headwater.lineage.rows import hash_key
+from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS
 
 DIRECT_SOURCE: Final = "jdbc"
@@ -29,34 +33,77 @@ def insert_dead_letters(connection: Connection, letters: Iterable[DeadLetter]) -
     insert_or_update(connection, DEAD_LETTERS, list(rows.values()), keep_existing)
 
 
-def select_dead_letters(
-    connection: Connection, state: DeadLetterState | None = DeadLetterState.WAITING
-) -> Iterator[tuple[str, DeadLetter]]:
-    """Yield dead letters with their ids, in the order of their arrival. The rows are streamed, because they contain the
-    events' bytes."""
-    query = select(DEAD_LETTERS).order_by(DEAD_LETTERS.c.created_at, DEAD_LETTERS.c.id)
-    if state is not None:
-        query = query.where(DEAD_LETTERS.c.state == state.value)
-    found = connection.execute(query, execution_options={"yield_per": 100})
-    return ((bytes(row["id"]).hex(), _letter(row)) for row in found.mappings())
+def select_dead_letters(connection: Connection, state: DeadLetterState | None) -> Iterator[tuple[str, DeadLetter]]:
+    """Yield letters with their ids, in the order of their arrival. The rows are streamed, because they have the events'
+    bytes."""
+    column = DEAD_LETTERS.c
+    query = select(DEAD_LETTERS).where(true() if state is None else column.state == state.value)
+    query = query.order_by(column.created_at, column.partition_number, column.position, column.id)
+    found = connection.execute(query, execution_options={"yield_per": 100}).mappings()
+    return ((bytes(row["id"]).hex(), _letter(row)) for row in found)
 
 
-def find_dead_letter(connection: Connection, name: str) -> DeadLetter | None:
-    found = connection.execute(select(DEAD_LETTERS).where(DEAD_LETTERS.c.id == bytes.fromhex(name))).mappings().first()
-    return None if found is None else _letter(found)
+class DeadLetters:
+    """The table of dead letters in one database, for any thread: that of a store, or of a forwarder."""
+
+    def __init__(self, engine: Engine, where: str | None = None) -> None:
+        """`where` is what error messages call the database."""
+        self._engine = engine
+        self._transactions = Transactions(engine, where)
+
+    def add_dead_letters(self, letters: Iterable[DeadLetter]) -> None:
+        """Keep letters. One that exists stays as it is."""
+        kept = list(letters)
+        self._transactions.run(lambda connection: insert_dead_letters(connection, kept))
+
+    def dead_letters(
+        self, state: DeadLetterState | None = DeadLetterState.WAITING
+    ) -> Generator[tuple[str, DeadLetter], None, None]:
+        """Yield letters with their ids, in the order of their arrival. A connection is held until the end."""
+        with self.connect_for_reading() as connection:
+            yield from select_dead_letters(connection, state)
+
+    def dead_letter(self, name: str) -> DeadLetter | None:
+        """Return the letter of this id; None if there is none."""
+        if not _NAME.fullmatch(name):
+            return None
+        query = select(DEAD_LETTERS).where(DEAD_LETTERS.c.id == bytes.fromhex(name))
+        with self.connect_for_reading() as connection:
+            found = connection.execute(query).mappings().first()
+        return None if found is None else _letter(found)
+
+    def count_dead_letters(self, *states: DeadLetterState) -> int:
+        query = select(func.count()).select_from(DEAD_LETTERS).where(DEAD_LETTERS.c.state.in_(states))
+        with self.connect_for_reading() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def mark_dead_letters(self, names: Iterable[str], state: DeadLetterState, error: str | None = None) -> None:
+        """Set the state of letters. WAITING counts an attempt; `error` is why that was in vain."""
+        values: dict[str, Any] = {"state": state.value}
+        if state is DeadLetterState.WAITING:
+            values["attempts"] = DEAD_LETTERS.c.attempts + 1
+        if error is not None:
+            values["error"] = clean_text(error)
+        self._change(update(DEAD_LETTERS).where(_IS_IT).values(values), names)
+
+    def remove_dead_letters(self, names: Iterable[str]) -> None:
+        """Remove letters of which a retry succeeded."""
+        self._change(delete(DEAD_LETTERS).where(_IS_IT), names)
+
+    def _change(self, statement: Executable, names: Iterable[str]) -> None:
+        rows = [{"letter": bytes.fromhex(name)} for name in sorted(set(names))]
+        if rows:
+            self._transactions.run(lambda connection: connection.execute(statement, rows))
+
+    @contextmanager
+    def connect_for_reading(self) -> Generator[Connection, None, None]:
+        """Connect for reading, with translated errors."""
+        with translate_errors(self._transactions.where), self._engine.connect() as connection:
+            yield connection
 
 
-def mark_dead_letter(connection: Connection, name: str, state: DeadLetterState, error: str | None = None) -> bool:
-    """Set a letter's state. WAITING counts an attempt. Return False if there is no letter of this id."""
-    values: dict[str, Any] = {"state": state.value}
-    if state is not DeadLetterState.DROPPED:
-        values["attempts"] = DEAD_LETTERS.c.attempts + 1
-    if error is not None:
-        values["error"] = clean_text(error)
-    return (
-        connection.execute(update(DEAD_LETTERS).where(DEAD_LETTERS.c.id == bytes.fromhex(name)).values(values)).rowcount
-        > 0
-    )
+_NAME: Final = re.compile("[0-9a-f]{32}")
+_IS_IT: Final = DEAD_LETTERS.c.id == bindparam("letter")
 
 
 def dead_letter_id(letter: DeadLetter) -> str:

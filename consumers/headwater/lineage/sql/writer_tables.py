@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, SmallInteger, Table
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, SmallInteger, Table
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeEngine
 
@@ -91,7 +91,16 @@ DEAD_LETTERS: Final = _table(
     _required_column("headers", _TEXT),
     _required_column("data", _BYTES),
 )
-"""Events that couldn't be stored, with everything that a retry needs."""
+"""Events that couldn't be stored or sent, with everything that a retry needs. Forwarders have the same table."""
+_STATE_LENGTH: Final = 16
+"""MySQL wants to know how much of a text is in an index."""
+_BY_STATE: Final = Index(
+    "ix_dead_letters_state",
+    DEAD_LETTERS.c.state,
+    DEAD_LETTERS.c.created_at,
+    mysql_length={"state": _STATE_LENGTH},
+    mariadb_length={"state": _STATE_LENGTH},
+)
 
 EPOCHS: Final = _table(
     "deletion_epochs",

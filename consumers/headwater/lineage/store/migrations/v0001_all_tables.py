@@ -250,6 +250,14 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_charset="utf8mb4",
         mysql_engine="InnoDB",
     )
+    op.create_index(
+        "ix_dead_letters_state",
+        "dead_letters",
+        ["state", "created_at"],
+        unique=False,
+        mysql_length={"state": 16},
+        mariadb_length={"state": 16},
+    )
     op.create_table(
         "declared_options",
         sa.Column("id", _binary(16), nullable=False),

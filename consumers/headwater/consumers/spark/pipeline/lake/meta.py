@@ -6,7 +6,7 @@ written before a crash is written again, and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -80,8 +80,11 @@ class LakeBulkMeta:
     def dead_letter(self, name: str) -> DeadLetter | None:
         raise _refused("shows a dead letter by SQL alone, SELECT * FROM dead_letters", name)
 
-    def mark_dead_letter(self, name: str, state: DeadLetterState, error: str | None = None) -> bool:
-        raise _refused("doesn't retry dead letters", (name, state, error))
+    def mark_dead_letters(self, names: Iterable[str], state: DeadLetterState, error: str | None = None) -> None:
+        raise _refused("doesn't retry dead letters", (names, state, error))
+
+    def remove_dead_letters(self, names: Iterable[str]) -> None:
+        raise _refused("doesn't retry dead letters", names)
 
     def epoch(self) -> int:
         return 0
