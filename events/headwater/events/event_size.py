@@ -8,6 +8,7 @@ left out: an event that is too large with those alone is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from headwater.events.avro.types import AvroEdges, fields_of, fields_with
@@ -43,20 +44,27 @@ def reductions(event: E_) -> Iterator[tuple[E_, tuple[str, ...]]]:
             yield event, lost
 
 
+@cache
+def _base_of(kind: type) -> type | None:
+    """Which of these a class is, once for each class: to ask whether a value is a model takes several calls."""
+    return next((each for each in (str, Model, FrozenMap, tuple) if issubclass(kind, each)), None)
+
+
 def may_fit(event: Event, limit: int) -> bool:
     """Return False for an event that surely takes more bytes than the limit: it isn't worth encoding."""
     stack: list[Any] = [event]
     while stack and limit >= 0:
         value = stack.pop()
         limit -= 1
-        if isinstance(value, str):
+        base = _base_of(type(value))
+        if base is str:
             limit -= len(value)
-        elif isinstance(value, Model):
+        elif base is Model:
             stack.extend(value.__dict__.values())
-        elif isinstance(value, FrozenMap):
+        elif base is FrozenMap:
             limit -= sum(map(len, value))
-        elif isinstance(value, tuple) and value:
-            if not isinstance(value[0], ColumnLineage):
+        elif base is tuple and value:
+            if type(value[0]) is not ColumnLineage:
                 stack.extend(value)
             elif not edges_fit(value):
                 return False

@@ -124,7 +124,7 @@ class Redactor:
             if isinstance(option, str) and field in _VALUES_OF_OPTIONS and isinstance(before, str):
                 after: Any = self.value(option, before)
             else:
-                after = before if before is None else redacted(self, before)
+                after = before if type(before) in _LEAVES else redacted(self, before)
             if after is not before:
                 changed[field] = after
         return model.model_copy(update=changed) if changed else model
