@@ -44,10 +44,12 @@ def reductions(event: E_) -> Iterator[tuple[E_, tuple[str, ...]]]:
             yield event, lost
 
 
-@cache
-def _base_of(kind: type) -> type | None:
-    """Which of these a class is, once for each class: to ask whether a value is a model takes several calls."""
+def _find_base(kind: type) -> type | None:
     return next((each for each in (str, Model, FrozenMap, tuple) if issubclass(kind, each)), None)
+
+
+_base_of: Final[Callable[[type], type | None]] = cache(_find_base)
+"""Which of these a class is, once for each class: to ask whether a value is a model takes several calls."""
 
 
 def may_fit(event: Event, limit: int) -> bool:
