@@ -31,7 +31,7 @@ from headwater.events.changes import (
 )
 from headwater.events.tables import Constraint, ConstraintKind, Transform
 from headwater.listeners.capture.formats.delta.metadata import table_of
-from headwater.listeners.capture.formats.delta.metadata_diff import metadata_changes
+from headwater.listeners.capture.formats.delta.schema_changes import metadata_changes
 
 INT, TEXT, LONG = '"integer"', '"string"', '"long"'
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from headwater.events import Event, Gap
 from headwater.events.catalog import CatalogModification
@@ -13,20 +13,22 @@ from headwater.events.health import GapReason
 from headwater.listeners.capture.asking import missing_parts
 from headwater.listeners.capture.batch.commit_translator import CommitTranslator
 from headwater.listeners.capture.batch.commit_unit import CommitUnit
-from headwater.listeners.capture.batch.failures import FailureTranslator
 from headwater.listeners.capture.batch.lineage_filter import LineageFilter
+from headwater.listeners.capture.batch.outside_statements import commits_outside_statements
 from headwater.listeners.capture.batch.write_lineage import WriteLineage, lineage_of_read
 from headwater.listeners.capture.catalog.views import gaps_of_view
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.drafts import OwnedDrafts, Owner, name_of
+from headwater.listeners.capture.drafts import OwnedDrafts, Owner, gap_of, make_gap, name_of
+from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.plan_cache import ParsedPlan
-from headwater.listeners.capture.record_gaps import gap_of, make_gap
 from headwater.listeners.capture.records import StatementRecord
 from headwater.listeners.capture.resolution import RefusedWrite, ResolvedStatement, invalid_record
 from headwater.listeners.capture.statements import Statement
 
 _Write: TypeAlias = tuple[Statement, WriteLineage]
+_NO_LINEAGE: Final = WriteLineage((), (), (), (), ())
+_UNKNOWN_COMMIT: Final = "the statement failed after it had committed something, and what that did isn't known"
 
 
 class StatementTranslator:
@@ -36,7 +38,6 @@ class StatementTranslator:
         self._context = context
         self._commits = commits
         self._lineage_filter = lineage_filter
-        self._failures = FailureTranslator(context, commits, lineage_filter)
 
     def drafts(self, resolved: ResolvedStatement) -> Iterator[OwnedDrafts]:
         if resolved.record.function_columns is not None:
@@ -85,13 +86,44 @@ class StatementTranslator:
 
     def _events_of_command(self, statement: Statement, known: ParsedPlan, command: CommandRule) -> Iterator[Event]:
         if statement.failure is not None:
-            yield from self._failures.events(known.node, statement, known.lineage, command)
+            yield from self._events_of_failure(known.node, statement, known.lineage, command)
             return
         yield from self._catalog_events(statement, known, command)
         if known.lineage is not None:
             yield from self._commits.events(statement, known.lineage)
         elif command.write is not None:
             yield _unknown_write_gap(known)
+
+    def _events_of_failure(
+        self, node: PlanNode, statement: Statement, lineage: WriteLineage | None, command: CommandRule
+    ) -> Iterator[Event]:
+        """The failure, and what had been committed by then: that stays, whatever fails after it. A modification of a
+        catalog that failed before it committed anything isn't recorded."""
+        events = list(self._committed(node, statement, lineage, command))
+        if lineage is None and not events:
+            events = list(self._hook_commits(statement))
+        if lineage is not None or events:
+            yield self._commits.failure(statement, lineage or _NO_LINEAGE)
+        yield from events
+
+    def _committed(
+        self, node: PlanNode, statement: Statement, lineage: WriteLineage | None, command: CommandRule
+    ) -> Iterator[Event]:
+        if command.proven and command.catalog is not None:
+            yield from command.catalog(node, statement, self._context)
+        if lineage is not None:
+            yield from self._commits.events(statement, lineage)
+
+    def _hook_commits(self, statement: Statement) -> Iterator[Event]:
+        """What hooks noted, of a command that itself tells nothing of commits: ALTER TABLE of V2, for one."""
+        found = list(commits_outside_statements(statement.facts.hook_facts, self._context, self._lineage_filter))
+        for commit in found:
+            yield from commit.altered
+        outputs = tuple(output for commit in found for output in commit.outputs)
+        if outputs:
+            yield self._commits.outside_statement(outputs)
+        if not all(commit.whole for commit in found):
+            yield Gap(reason=GapReason.NOT_SUPPORTED, detail=_UNKNOWN_COMMIT)
 
     def _catalog_events(self, statement: Statement, known: ParsedPlan, command: CommandRule) -> Iterator[Event]:
         """What it did to catalogs."""

@@ -1,18 +1,22 @@
-"""What resolved records say as drafts of events: which of the translators each kind goes to."""
+"""What resolved records say as drafts of events: which of the translators each kind goes to.
+
+What clients of a server asked for that failed before Spark ran anything needs none.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
+from headwater.events import StatementFailed, TableName
+from headwater.events.jobs import Sink
 from headwater.listeners.capture.batch.commit_translator import CommitTranslator
 from headwater.listeners.capture.batch.lineage_filter import LineageFilter
 from headwater.listeners.capture.batch.outside_statements import OutsideStatementTranslator
-from headwater.listeners.capture.client_failures import client_failure
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.drafts import OwnedDrafts, Owner, SessionEnd, Translated
-from headwater.listeners.capture.record_gaps import by_statement, gap_of
+from headwater.listeners.capture.drafts import OwnedDrafts, Owner, SessionEnd, Translated, by_statement, gap_of
 from headwater.listeners.capture.records import (
     ClientFailureRecord,
     FailedRecord,
@@ -25,6 +29,7 @@ from headwater.listeners.capture.records import (
 from headwater.listeners.capture.resolution import RefusedWrite, Resolved, ResolvedStatement
 from headwater.listeners.capture.statement_translator import StatementTranslator
 from headwater.listeners.capture.streaming.queries import query_ended, query_started
+from headwater.listeners.jobs.run_end import make_error_details
 
 _LOG = logging.getLogger(__name__)
 
@@ -64,3 +69,26 @@ def _failed(record: FailedRecord) -> Iterable[Translated]:
 
 def _gap(record: Any) -> Iterable[Translated]:
     return (OwnedDrafts(Owner(record), (gap_of(record),)),)
+
+
+_GRPC_STATUS: Final = re.compile(r"[A-Z_]+: (?=\[)")
+"""What gRPC puts before a message."""
+_PLAN: Final = ";\n"
+"""Behind this an analysis error shows the plan, with the literals that are in it."""
+_FULL_NAME_PARTS: Final = 3
+
+
+def client_failure(record: ClientFailureRecord, context: CaptureContext) -> OwnedDrafts:
+    """The session's: which name it has for its job isn't known here, nothing of it ran."""
+    failed = StatementFailed(
+        outputs=tuple(_sink(name, context) for name in record.targets),
+        error=make_error_details("unknown", _GRPC_STATUS.sub("", record.message, count=1).partition(_PLAN)[0]),
+    )
+    return OwnedDrafts(Owner(record, is_session=True), (failed,))
+
+
+def _sink(name: Sequence[str], context: CaptureContext) -> Sink:
+    """A name that leaves the catalog or database to the session is what was written, and no table's name."""
+    if len(name) == _FULL_NAME_PARTS and context.catalog_called(name[0]) is not None:
+        return Sink(dataset=None, table=TableName(catalog=name[0], database=name[1], table=name[2]))
+    return Sink(dataset=None, opaque=".".join(name))

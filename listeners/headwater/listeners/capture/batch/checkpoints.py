@@ -15,7 +15,7 @@ from typing import Any, Final
 from headwater.events import ColumnLineage
 from headwater.events.column_lineage import Derivation
 from headwater.events.jobs import SinkSchema
-from headwater.listeners.capture.batch.deferred_sources import read_versions, with_deferred_sources
+from headwater.listeners.capture.batch.commit_unit import read_versions, with_deferred_sources
 from headwater.listeners.capture.batch.write_lineage import (
     ResolvedSink,
     WriteLineage,

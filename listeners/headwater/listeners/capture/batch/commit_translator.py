@@ -22,8 +22,7 @@ from headwater.events.jobs import (
     Source,
     SourceSchema,
 )
-from headwater.listeners.capture.batch.commit_unit import CommitUnit
-from headwater.listeners.capture.batch.deferred_sources import read_versions
+from headwater.listeners.capture.batch.commit_unit import CommitUnit, read_versions
 from headwater.listeners.capture.batch.lineage_filter import LineageFilter
 from headwater.listeners.capture.batch.write_lineage import FingerprintCache, ResolvedSink, SourceLeaf, WriteLineage
 from headwater.listeners.capture.context import CaptureContext

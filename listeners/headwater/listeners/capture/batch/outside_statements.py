@@ -16,11 +16,16 @@ from headwater.listeners.capture.asking import answers_about
 from headwater.listeners.capture.batch.commit_translator import CommitTranslator, make_input
 from headwater.listeners.capture.batch.lineage_filter import LineageFilter
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.drafts import OwnedDrafts, Owner, name_of
+from headwater.listeners.capture.drafts import OwnedDrafts, Owner, make_gap, name_of
 from headwater.listeners.capture.formats import FormatPlugin
-from headwater.listeners.capture.formats.protocol import OutsideCommit, OutsideCommitFormat, ReadVersion, ref_fields
-from headwater.listeners.capture.formats.rdds import RddSource, sources_of_rdds
-from headwater.listeners.capture.record_gaps import make_gap
+from headwater.listeners.capture.formats.protocol import (
+    OutsideCommit,
+    OutsideCommitFormat,
+    RddSource,
+    ReadVersion,
+    ref_fields,
+    sources_of_rdds,
+)
 from headwater.listeners.capture.records import OutsideCommitRecord, RddJobRecord
 from headwater.listeners.capture.statements import FormatFact
 

@@ -7,7 +7,7 @@ A format reads what its extractor wrote (`<Format>Extractor.java` in its folder 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
@@ -25,7 +25,7 @@ from headwater.events.jobs import (
 from headwater.events.scalars import FieldPath
 from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
-from headwater.listeners.capture.statements import OffsetRange, Statement, StatementFacts
+from headwater.listeners.capture.statements import FormatFact, OffsetRange, Statement, StatementFacts
 
 ProcedureArguments: TypeAlias = Mapping[str, str | None]
 """The arguments of a call of a procedure, by the names of its parameters."""
@@ -244,3 +244,29 @@ def as_deferred_source_format(found: object) -> DeferredSourceFormat | None:
 def ref_fields(ref: DatasetRef) -> dict[str, Any]:
     """Return which dataset a source or sink is, as the fields of another reference to the same dataset."""
     return {name: getattr(ref, name) for name in DatasetRef.model_fields}
+
+
+@dataclass(frozen=True)
+class RddSource:
+    """A dataset that an RDD reads."""
+
+    source: SourceSchema
+    version: ReadVersion
+
+
+@runtime_checkable
+class RddFormat(Protocol):
+    """A format whose own RDDs show what they read."""
+
+    def rdd_sources(self, fact: FormatFact, context: CaptureContext) -> tuple[RddSource, ...]:
+        """What an RDD reads, by what the format's extractor wrote of it; nothing where that isn't certain."""
+        ...
+
+
+def sources_of_rdds(facts: Iterable[FormatFact], context: CaptureContext) -> Iterator[RddSource]:
+    """Yield what is read of formats, by the facts of their RDDs."""
+    readers = context.formats.readers()
+    for fact in facts:
+        reader = readers.get(str(fact.get("format")))
+        if isinstance(reader, RddFormat):
+            yield from reader.rdd_sources(fact, context)

@@ -12,11 +12,10 @@ from headwater.events.health import GapReason
 from headwater.events.jobs import ErrorDetails, JobStatus, StartPosition, StartReason, StreamDetails
 from headwater.listeners.capture.batch.write_lineage import SourceLeaf, lineage_of_read
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.drafts import OwnedDrafts, Owner, QueryBegin, QueryEnd, Translated
+from headwater.listeners.capture.drafts import OwnedDrafts, Owner, QueryBegin, QueryEnd, Translated, time_of
 from headwater.listeners.capture.formats.protocol import StreamStart, as_stream_format, ref_fields
 from headwater.listeners.capture.formats.relations import STREAMS
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
-from headwater.listeners.capture.record_gaps import time_of
 from headwater.listeners.capture.records import QueryEndedRecord, QueryStartedRecord
 from headwater.listeners.capture.statements import MicroBatch, OffsetRange, StatementFacts
 from headwater.listeners.jobs.query_runs import QueryStart

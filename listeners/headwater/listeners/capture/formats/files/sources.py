@@ -14,8 +14,7 @@ from headwater.events.jobs import SourceSchema
 from headwater.events.tables import Transform
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.files.locations import FORMATS, dataset_of, format_of, location_of_table
-from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
-from headwater.listeners.capture.formats.rdds import sources_of_rdds
+from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, sources_of_rdds
 from headwater.listeners.capture.formats.relations import columns_of, stream_options, table_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import FilePaths, Statement

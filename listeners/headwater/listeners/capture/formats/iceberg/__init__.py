@@ -26,13 +26,13 @@ from headwater.listeners.capture.formats.iceberg.write_results import schema_cha
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     OutsideCommit,
+    RddSource,
     ReadVersion,
     SourceRelation,
     StreamStart,
     WriteResult,
     WriteTarget,
 )
-from headwater.listeners.capture.formats.rdds import RddSource
 from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import FormatFact, OffsetRange, Statement, StatementFacts

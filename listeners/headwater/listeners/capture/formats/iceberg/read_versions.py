@@ -13,8 +13,7 @@ from headwater.events import Format, TableName
 from headwater.events.jobs import RangeStart, SourceSchema
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.iceberg.table_refs import MAIN, SnapshotSelector, dataset_at, generation_of
-from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
-from headwater.listeners.capture.formats.rdds import RddSource
+from headwater.listeners.capture.formats.protocol import RddSource, ReadVersion, SourceRelation
 from headwater.listeners.capture.plan.tree import Plan
 from headwater.listeners.capture.statements import FormatFact, StatementFacts
 

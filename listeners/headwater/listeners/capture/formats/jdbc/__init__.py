@@ -14,8 +14,13 @@ from headwater.listeners.capture.context import CaptureContext, ExternalRows
 from headwater.listeners.capture.formats.jdbc import sinks, sources
 from headwater.listeners.capture.formats.jdbc.table_refs import dataset_of_table, reported_table_options
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
-from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, WriteResult, WriteTarget
-from headwater.listeners.capture.formats.rdds import RddSource
+from headwater.listeners.capture.formats.protocol import (
+    RddSource,
+    ReadVersion,
+    SourceRelation,
+    WriteResult,
+    WriteTarget,
+)
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import FormatFact, Statement, StatementFacts
 

@@ -9,8 +9,7 @@ from headwater.events.base import StringMap
 from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.jdbc.table_refs import find_table_ref
-from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
-from headwater.listeners.capture.formats.rdds import RddSource
+from headwater.listeners.capture.formats.protocol import RddSource, ReadVersion, SourceRelation
 from headwater.listeners.capture.formats.relations import columns_of, table_name, v2_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import FormatFact

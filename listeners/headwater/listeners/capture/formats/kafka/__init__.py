@@ -10,6 +10,7 @@ from headwater.listeners.capture.context import CaptureContext, ExternalRows
 from headwater.listeners.capture.formats.kafka import read_versions, sinks, sources, streams
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
+    RddSource,
     ReadVersion,
     SinkWrite,
     SourceRelation,
@@ -17,7 +18,6 @@ from headwater.listeners.capture.formats.protocol import (
     WriteResult,
     WriteTarget,
 )
-from headwater.listeners.capture.formats.rdds import RddSource
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import FormatFact, OffsetRange, Statement, StatementFacts
 

@@ -12,8 +12,7 @@ from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.kafka import streams
 from headwater.listeners.capture.formats.kafka.sources import Subscription, with_topics
 from headwater.listeners.capture.formats.kafka.streams import UNSEEN, version_of
-from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation
-from headwater.listeners.capture.formats.rdds import RddSource
+from headwater.listeners.capture.formats.protocol import RddSource, ReadVersion, SourceRelation
 from headwater.listeners.capture.statements import FormatFact, Statement, StatementFacts
 
 _FORMAT: Final = "kafka"

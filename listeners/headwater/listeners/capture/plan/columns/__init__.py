@@ -18,9 +18,7 @@ What is decided here:
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from headwater.listeners.capture.plan.columns.analysis import Analysis, lineage_of_brief_plan
+from headwater.listeners.capture.plan.columns.analysis import lineage_of
 from headwater.listeners.capture.plan.columns.commands import merge_lineage
 from headwater.listeners.capture.plan.columns.query_lineage import (
     ColumnOrigin,
@@ -28,14 +26,5 @@ from headwater.listeners.capture.plan.columns.query_lineage import (
     match_by_name,
     match_by_position,
 )
-from headwater.listeners.capture.plan.tree import Plan
 
 __all__ = ["ColumnOrigin", "QueryLineage", "lineage_of", "match_by_name", "match_by_position", "merge_lineage"]
-
-
-def lineage_of(plan: Plan, query: int, ends: Collection[int] = ()) -> QueryLineage:
-    """Of the columns that this node gives. Never raises for a plan that was parsed, however odd. Nodes in `ends` count
-    as leaves."""
-    if plan.brief is not None:
-        return lineage_of_brief_plan(plan, query, ends)
-    return Analysis(plan, ends).lineage(query)

@@ -162,3 +162,11 @@ def _references(arguments: Any) -> Iterator[int]:
                 yield from found
             else:
                 waiting.extend(given.values())
+
+
+def lineage_of(plan: Plan, query: int, ends: Collection[int] = ()) -> QueryLineage:
+    """Of the columns that this node gives. Never raises for a plan that was parsed, however odd. Nodes in `ends` count
+    as leaves."""
+    if plan.brief is not None:
+        return lineage_of_brief_plan(plan, query, ends)
+    return Analysis(plan, ends).lineage(query)
