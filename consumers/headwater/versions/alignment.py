@@ -81,8 +81,8 @@ class AlignmentSearch:
         self._compared: dict[tuple[int, int, int, int], bool] = {}
 
     def run(self) -> Alignment | Miss:
-        found = [each.at(0) for each in self._tables]
-        newest = tuple(each for each in found if each is not None)
+        found = [table.at(0) for table in self._tables]
+        newest = tuple(version for version in found if version is not None)
         if len(newest) < len(found):
             raise NoAlignmentError("one of these tables has no version in that time")
         plan = _Plan(newest, self._made_from)
@@ -90,9 +90,9 @@ class AlignmentSearch:
         while True:
             steps = self._choose(plan, _Versions(self._tables, plan, size), ())
             if steps is not None:
-                states = tuple(self._at(*each) for each in enumerate(steps))
+                states = tuple(self._at(*placed) for placed in enumerate(steps))
                 return Alignment(states, steps, compare(states, self._made_from))
-            if self._left <= 0 or not any(each.at(size) for each in self._tables):
+            if self._left <= 0 or not any(table.at(size) for table in self._tables):
                 return Miss(newest, compare(newest, self._made_from), self._left <= 0)
             size *= _GROWTH
 
@@ -105,11 +105,11 @@ class AlignmentSearch:
         """Add a version of the next table that goes with those that were chosen, the newest first."""
         table = len(steps)
         if table == len(self._tables):
-            states = [self._at(*each) for each in enumerate(steps)]
+            states = [self._at(*placed) for placed in enumerate(steps)]
             return steps if plan.has_begun(states) else None
         chosen = {place: self._at(place, step) for place, step in enumerate(steps)}
         for step in versions.that_fit(table, chosen):
-            if all(self._go_together((other, each), (table, step)) for other, each in enumerate(steps)):
+            if all(self._go_together((other, other_step), (table, step)) for other, other_step in enumerate(steps)):
                 found = self._choose(plan, versions, (*steps, step))
                 if found is not None:
                     return found
@@ -132,15 +132,17 @@ class _Plan:
     def __init__(self, newest: Sequence[TableContents], made_from: MadeFrom) -> None:
         self._shared = shared_by(newest)
         compared = (compare_pair(one, other, made_from) for one, other in combinations(newest, 2))
-        self._near = {dataset for each in compared for dataset in each.same}
+        self._near = {dataset for table in compared for dataset in table.same}
         self._holders = {
-            dataset: {place for place, each in enumerate(newest) if dataset in each.versions}
+            dataset: {place for place, state in enumerate(newest) if dataset in state.versions}
             for dataset in self._shared
         }
 
     def common(self, table: int) -> list[bytes]:
         """Return the shared tables that a table has in common with those before it."""
-        return sorted(each for each, holders in self._holders.items() if table in holders and min(holders) < table)
+        return sorted(
+            dataset for dataset, holders in self._holders.items() if table in holders and min(holders) < table
+        )
 
     def first_holder(self, dataset: bytes) -> int:
         return min(self._holders[dataset])
@@ -169,7 +171,7 @@ class _Versions:
         common = self._plan.common(table)
         if table not in self._by_content:
             self._by_content[table] = self._sorted(table, common)
-        wanted = tuple(self._plan.content(chosen[self._plan.first_holder(each)], each) for each in common)
+        wanted = tuple(self._plan.content(chosen[self._plan.first_holder(dataset)], dataset) for dataset in common)
         return self._by_content[table].get(wanted, ())
 
     def _sorted(self, table: int, common: Sequence[bytes]) -> dict[_Signature, list[int]]:
@@ -178,6 +180,6 @@ class _Versions:
             state = self._tables[table].at(step) if step < self._size else None
             if state is None:
                 return found
-            signature = tuple(self._plan.content(state, each) for each in common)
+            signature = tuple(self._plan.content(state, dataset) for dataset in common)
             found.setdefault(signature, []).append(step)
         return found

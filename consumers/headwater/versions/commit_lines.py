@@ -35,15 +35,16 @@ def keeps_rows(write: Sequence[SnapshotWrite]) -> bool:
     """Return whether a table has the rows after a commit that it had before. Iceberg calls a commit REPLACE that writes
     the same rows, or what it knows of its files, anew."""
     return all(
-        not each.restarts and (each.kind in _KEEPS_ROWS or (each.kind == "REPLACE" and each.replaced == NOTHING))
-        for each in write
+        not commit.restarts
+        and (commit.kind in _KEEPS_ROWS or (commit.kind == "REPLACE" and commit.replaced == NOTHING))
+        for commit in write
     )
 
 
 def parent_of(write: Sequence[SnapshotWrite]) -> SnapshotRef | None:
     """Return the snapshot that a commit was made on."""
     first = write[0]
-    parent = next((each.parent for each in write if each.parent is not None), None)
+    parent = next((commit.parent for commit in write if commit.parent is not None), None)
     if parent is None or first.dataset is None or is_pointer(first):
         return None
     return SnapshotRef(first.dataset, parent, first.generation, first.branch, first.at, first.format == ICEBERG)
@@ -91,8 +92,10 @@ def is_parent_unknown(connection: Connection, identities: Identities, write: Sna
         return not is_unordered(write.format) and write.snapshot > 1
     before = load_writes_before(connection, list(identities.group(write.dataset)), write.at, _SOME_BEFORE)
     return any(
-        each.snapshot not in (None, write.snapshot) and each.at < write.at and each.generation == write.generation
-        for each in before
+        earlier.snapshot not in (None, write.snapshot)
+        and earlier.at < write.at
+        and earlier.generation == write.generation
+        for earlier in before
     )
 
 

@@ -90,7 +90,7 @@ class ReadResolver:
         if read.dataset is None or read.since > 0 or is_unordered(read.format) or read.format is None:
             return read.since
         before = self._histories.writer(SnapshotRef(read.dataset, read.since, read.generation, read.branch))
-        is_empty = bool(before) and all(each.kind in _CREATES_EMPTY for each in before)
+        is_empty = bool(before) and all(earlier.kind in _CREATES_EMPTY for earlier in before)
         return None if read.format != DELTA or is_empty else read.since
 
     def version(self, version: Version, ref: SnapshotRef | None) -> Version:

@@ -35,7 +35,7 @@ class SharedVersions:
 
     @property
     def versions(self) -> dict[VersionKey, Version]:
-        found = {each.version.key: each.version for some in self.contained.values() for _, each in some}
+        found = {state.version.key: state.version for some in self.contained.values() for _, state in some}
         if self.own is not None:
             found[self.own.key] = self.own
         return found
@@ -52,9 +52,9 @@ class VersionComparison:
     @property
     def is_consistent(self) -> bool | None:
         """Whether they go together; None if that isn't known."""
-        if any(each.is_same is False for each in self.shared):
+        if any(table.is_same is False for table in self.shared):
             return False
-        if self.doubts or any(each.is_same is None for each in self.shared):
+        if self.doubts or any(table.is_same is None for table in self.shared):
             return None
         return True
 
@@ -89,18 +89,18 @@ def compare(states: Sequence[TableContents], made_from: MadeFrom) -> VersionComp
 def compare_pair(one: TableContents, other: TableContents, made_from: MadeFrom) -> PairComparison:
     """Compare what two tables contain."""
     shared = one.versions.keys() & other.versions.keys()
-    readers = {each.dataset: _private_readers(each, shared) for each in (one, other)}
+    readers = {side.dataset: _private_readers(side, shared) for side in (one, other)}
     near = {
         source
-        for each in (one, other)
-        for reader, source in each.contents.all.states
-        if reader in readers[each.dataset] and source in shared
+        for side in (one, other)
+        for reader, source in side.contents.all.states
+        if reader in readers[side.dataset] and source in shared
     }
     near |= shared & {one.dataset, other.dataset}
     private = readers[one.dataset] | readers[other.dataset]
     doubts = _PairDoubts(one, other, private, near, made_from)
-    same = {each: _is_same(each, one, other, doubts) for each in near}
-    unseen = doubts_within((one, other), private, {each for each in near if same[each] is None}, near)
+    same = {source: _is_same(source, one, other, doubts) for source in near}
+    unseen = doubts_within((one, other), private, {source for source in near if same[source] is None}, near)
     return PairComparison(same, doubts.that_count() | unseen)
 
 
@@ -108,9 +108,9 @@ def shared_by(states: Sequence[TableContents]) -> set[bytes]:
     """Return the tables of which at least two of these contain something, or are one."""
     seen: set[bytes] = set()
     shared: set[bytes] = set()
-    for each in states:
-        shared |= seen & each.versions.keys()
-        seen |= each.versions.keys()
+    for state in states:
+        shared |= seen & state.versions.keys()
+        seen |= state.versions.keys()
     return shared
 
 
@@ -183,24 +183,24 @@ class _PairDoubts:
         if not self._all:
             return set()
         one, other = self._one.versions, self._other.versions
-        differing = {each for each in {*self._private, *self._near} if one.get(each) != other.get(each)}
+        differing = {source for source in {*self._private, *self._near} if one.get(source) != other.get(source)}
         is_beside = bool(differing - {self._one.dataset, self._other.dataset})
         return {
-            each
-            for each in self._all
-            if each.dataset in self._private
-            or (is_beside and self._is_of_version_read(each))
-            or self._is_made_from(each, differing)
+            doubt
+            for doubt in self._all
+            if doubt.dataset in self._private
+            or (is_beside and self._is_of_version_read(doubt))
+            or self._is_made_from(doubt, differing)
         }
 
     def can_hide(self, dataset: bytes, table: TableContents) -> bool:
         """Return whether one of the tables can have another state of a shared table, too. That table itself has none
         but its own."""
         return table.dataset != dataset and any(
-            each.dataset in self._private
-            or (each.dataset != dataset and self._is_of_version_read(each))
-            or self._is_made_from(each, {dataset})
-            for each in table.contents.all.doubts
+            doubt.dataset in self._private
+            or (doubt.dataset != dataset and self._is_of_version_read(doubt))
+            or self._is_made_from(doubt, {dataset})
+            for doubt in table.contents.all.doubts
         )
 
     def _is_of_version_read(self, doubt: Doubt) -> bool:
@@ -221,9 +221,11 @@ class _PairDoubts:
 
 
 def _row(dataset: bytes, states: Sequence[TableContents], is_same: bool | None) -> SharedVersions:
-    own = next((each.version for each in states if each.dataset == dataset), None)
+    own = next((state.version for state in states if state.dataset == dataset), None)
     contained = {
-        each.dataset: found for each in states if each.dataset != dataset and (found := each.contents.all.of(dataset))
+        state.dataset: found
+        for state in states
+        if state.dataset != dataset and (found := state.contents.all.of(dataset))
     }
     return SharedVersions(dataset, contained, own, is_same)
 

@@ -90,8 +90,8 @@ class ContentsReader:
             node = waiting[-1]
             if not self._is_computed(node) and node not in active:
                 active.add(node)
-                needed = (each for each in self._needed_by(node) if each not in active)
-                waiting += [each for each in needed if not self._is_computed(each)]
+                needed = (other for other in self._needed_by(node) if other not in active)
+                waiting += [other for other in needed if not self._is_computed(other)]
                 continue
             waiting.pop()
             if not self._is_computed(node):
@@ -110,10 +110,10 @@ class ContentsReader:
             if before is not None and (parent := self._writer(before)):
                 yield _Node(parent[0].id, is_state=True)
             return
-        for each in write:
-            for read in self.histories.reads_of(each.id):
+        for commit in write:
+            for read in self.histories.reads_of(commit.id):
                 if not self.histories.is_read_left_out(read):
-                    commits = self._commits_read(each, read).commits
+                    commits = self._commits_read(commit, read).commits
                     yield from (_Node(one.id, is_state=not is_range(read)) for one in commits)
 
     def _commits_read(self, write: SnapshotWrite, read: SnapshotRead) -> CommitsRead:
@@ -166,7 +166,7 @@ class ContentsReader:
             if found.has_unknown_parent:
                 doubts = self._doubts.of_missing_parent(found.commits[-1], read.since)
             if is_range(read):
-                commits = [self._reads[each.id] for each in reversed(found.commits) if each.id in self._reads]
+                commits = [self._reads[commit.id] for commit in reversed(found.commits) if commit.id in self._reads]
             elif found.commits:
                 behind = self._states.get(found.commits[0].id, NOTHING_CONTAINED)
         if unknown is not None:

@@ -29,7 +29,7 @@ class Cut:
         return self.snapshots[table]
 
     def to_json(self) -> str:
-        found = {name: _fields(each) for name, each in sorted(self.snapshots.items())}
+        found = {name: _fields(snapshot) for name, snapshot in sorted(self.snapshots.items())}
         return json.dumps(found, ensure_ascii=False)
 
     @classmethod
@@ -37,7 +37,7 @@ class Cut:
         return cls({name: TableSnapshot(**fields) for name, fields in json.loads(text).items()})
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}@{each.snapshot}" for name, each in sorted(self.snapshots.items()))
+        return ", ".join(f"{name}@{snapshot.snapshot}" for name, snapshot in sorted(self.snapshots.items()))
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def reaches_of(row: SharedVersions, states: Sequence[TableContents], folder: Sta
 
 def farthest(reaches: Sequence[Reach], folder: StateFolder) -> SourceState:
     """Return the one that reaches farthest."""
-    return _farthest([each.state for each in reaches], folder)
+    return _farthest([reach.state for reach in reaches], folder)
 
 
 def _farthest(states: Sequence[SourceState], folder: StateFolder) -> SourceState:
@@ -70,16 +70,16 @@ def lacked_commits(
     """Return the commits after the version up to which all have got, newest first. None if that can't be told: the
     versions aren't on one line of commits, as after a rollback, or too many are in between."""
     newest = farthest(reaches, folder)
-    waiting = {each.state.version.key for each in reaches}
+    waiting = {reach.state.version.key for reach in reaches}
     behind: list[Reach] = []
     found: list[LackedCommit] = []
     for ref in _line(newest, histories):
-        there = [each for each in reaches if _is_at(each.state, ref, histories)]
-        waiting -= {each.state.version.key for each in there}
+        there = [reach for reach in reaches if _is_at(reach.state, ref, histories)]
+        waiting -= {reach.state.version.key for reach in there}
         behind += there
         if not waiting:
             return found
-        lacking = tuple(each for each in reaches if each not in behind)
+        lacking = tuple(reach for reach in reaches if reach not in behind)
         found.append(_commit(newest.version, ref, lacking, histories))
     return None
 
@@ -96,7 +96,7 @@ def _is_at(state: SourceState, ref: SnapshotRef, histories: VersionHistories) ->
     version = state.version
     if version.snapshot != ref.snapshot:
         return False
-    return version.writer is None or any(each.id == version.writer for each in histories.writer(ref))
+    return version.writer is None or any(commit.id == version.writer for commit in histories.writer(ref))
 
 
 def _commit(newest: Version, ref: SnapshotRef, lacking: tuple[Reach, ...], histories: VersionHistories) -> LackedCommit:

@@ -38,7 +38,7 @@ def store_of(configuration: Mapping[str, str], environment: Mapping[str, str] = 
     """Return where the store is: what the key says, else where the listener `jdbc` writes, else the environment."""
     url = configuration.get(STORE)
     if url is None:
-        listener = {key[len(_LISTENER) :]: each for key, each in configuration.items() if key.startswith(_LISTENER)}
+        listener = {key[len(_LISTENER) :]: text for key, text in configuration.items() if key.startswith(_LISTENER)}
         if "url" in listener:
             return read_config(JdbcConfig, listener, shown=_LISTENER).store_options()
     options = StoreOptions.from_environment(environment, url)
@@ -88,12 +88,12 @@ def _without_strangers(connection: Connection, tables: Sequence[str]) -> FoundVe
     by_dataset: dict[bytes, list[str]] = {}
     reasons: list[str] = []
     question = VersionQuestion(connection, None)
-    for each in tables:
-        found = _look_up(question, each, by_dataset)
+    for table in tables:
+        found = _look_up(question, table, by_dataset)
         if isinstance(found, str):
-            reasons.append(f"{each}: {found}")
+            reasons.append(f"{table}: {found}")
         else:
-            by_dataset.setdefault(found, []).append(each)
+            by_dataset.setdefault(found, []).append(table)
     if len(by_dataset) < 2:
         return FoundVersions(reasons=tuple(reasons))
     try:
@@ -139,8 +139,8 @@ def _pinned(tables: Sequence[str], found: AlignmentAnswer) -> FoundVersions:
         for name, row in zip(tables, found.rows, strict=True)
         if row.table.snapshot is None
     )
-    notes = tuple(f"{each.about}: {each.detail or each.why.value}" for each in found.limits)
-    cut = tuple(each.label for each in found.cut)
+    notes = tuple(f"{limit.about}: {limit.detail or limit.why.value}" for limit in found.limits)
+    cut = tuple(table.label for table in found.cut)
     return FoundVersions(() if lacking else pins, lacking, cut, notes)
 
 

@@ -30,11 +30,13 @@ def fixed_versions(at: At) -> tuple[list[FixedVersion], datetime | None]:
     if isinstance(at, DataVersion):
         at = at.cut
     if isinstance(at, Cut):
-        return [FixedVersion(name, each.snapshot, each.generation) for name, each in at.snapshots.items()], None
+        return [
+            FixedVersion(name, version.snapshot, version.generation) for name, version in at.snapshots.items()
+        ], None
     if isinstance(at, Mapping):
         return [FixedVersion(name, snapshot) for name, snapshot in at.items()], None
     named = [at] if isinstance(at, str) else list(at)
-    for each in named:
-        if "@" not in each:
-            raise ConfigurationError(f"{each!r} names no version: write TABLE@NUMBER, such as lake.ods.orders@20")
-    return [FixedVersion(each, None) for each in named], None
+    for text in named:
+        if "@" not in text:
+            raise ConfigurationError(f"{text!r} names no version: write TABLE@NUMBER, such as lake.ods.orders@20")
+    return [FixedVersion(table, None) for table in named], None

@@ -60,8 +60,8 @@ class VersionHistories:
     def leave_out_shared(self, refs: Collection[SnapshotRef]) -> None:
         """Leave out what is behind tables that all of these contain."""
         identities = self._walk.identities
-        tables = {key for each in refs for key in (each.dataset, identities.one(each.dataset, each.generation))}
-        if len({identities.one(each.dataset, each.generation) for each in refs}) < len(tables):
+        tables = {key for ref in refs for key in (ref.dataset, identities.one(ref.dataset, ref.generation))}
+        if len({identities.one(ref.dataset, ref.generation) for ref in refs}) < len(tables):
             return  # a renamed table: its edges stand under several identities
         self._shared = SharedTables(self._walk.connection, identities, tables)
         self.left_out = self._shared.nearest()
@@ -78,9 +78,9 @@ class VersionHistories:
     def load(self, refs: Collection[SnapshotRef]) -> None:
         """Load all that these states were made from. `TooNear` if something was read that edges between tables lack:
         then nothing may be left out because of them."""
-        wanted = [AncestryRequest(each) for each in refs if not self.is_left_out(each.dataset, each.generation)]
-        self._read_back(each.ref for each in wanted)
-        ends = [each for each in refs if self.is_left_out(each.dataset, each.generation)]
+        wanted = [AncestryRequest(ref) for ref in refs if not self.is_left_out(ref.dataset, ref.generation)]
+        self._read_back(request.ref for request in wanted)
+        ends = [ref for ref in refs if self.is_left_out(ref.dataset, ref.generation)]
         for steps in self._upward.levels((), wanted, None):
             for step in steps:
                 self._reads.setdefault(step.write.id, []).append(step.read)
@@ -92,7 +92,7 @@ class VersionHistories:
     def _read_back(self, refs: Iterable[SnapshotRef]) -> None:
         """Read the last commits before each snapshot, of all tables at once: most states consist of a few."""
         makers = self._walk.makers
-        new = {each.dataset: self.writer(each) for each in refs if not makers.is_read_back(each.dataset)}
+        new = {ref.dataset: self.writer(ref) for ref in refs if not makers.is_read_back(ref.dataset)}
         makers.read_back({dataset: write[0].at for dataset, write in new.items() if write}, _FEW)
 
     def _ends(self, step: LineageStep) -> Iterator[SnapshotRef]:
@@ -118,9 +118,9 @@ class VersionHistories:
         while waiting:
             new = {*waiting} - seen
             seen |= new
-            makers.load(each for each in new if makers.near(each) is None)
-            before = (parent_of(found) for each in new if (found := self.writer(each)) and keeps_rows(found))
-            waiting = [each for each in before if each is not None]
+            makers.load(ref for ref in new if makers.near(ref) is None)
+            before = (parent_of(found) for ref in new if (found := self.writer(ref)) and keeps_rows(found))
+            waiting = [ref for ref in before if ref is not None]
 
     def is_made_from(self, table: bytes, sources: Collection[bytes]) -> bool:
         """Return whether a table is known to have been made from any of some tables, by whatever commits."""
@@ -210,7 +210,7 @@ class VersionHistories:
         yield ref
         if not self.is_written(ref.dataset):
             following = dropwhile(
-                lambda each: each.snapshot != ref.snapshot, self.versions_read(ref.dataset, ref.branch)
+                lambda other: other.snapshot != ref.snapshot, self.versions_read(ref.dataset, ref.branch)
             )
             yield from islice(following, 1, most)
 
@@ -218,8 +218,8 @@ class VersionHistories:
         """Return the versions of a table that any commit read, the newest first."""
         group = list(self._walk.identities.group(dataset))
         found = load_versions_read(self._walk, group, snapshot=snapshot, branch=branch)
-        self._versions_read.update({each.ref: each for each in found})
-        return [each.ref for each in found]
+        self._versions_read.update({request.ref: request for request in found})
+        return [request.ref for request in found]
 
     def observed(self, ref: SnapshotRef) -> ObservedVersion | None:
         """Return a version that was read and whose writer isn't known."""
@@ -230,6 +230,6 @@ class VersionHistories:
         if dataset not in self._is_written:
             group = self._walk.identities.group(dataset)
             self._is_written[dataset] = has_writing_job(self._walk.connection, group) or any(
-                has_writes(self._walk.connection, each) for each in group
+                has_writes(self._walk.connection, key) for key in group
             )
         return self._is_written[dataset]

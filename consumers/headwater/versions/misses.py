@@ -63,10 +63,10 @@ def _writer(job: str | None) -> str:
 
 def _names_of(found: Sequence[ContainedVersion]) -> str:
     """Name the versions, the last read first; of many only some."""
-    names = list(dict.fromkeys(each.table.label for each in sorted(found, key=lambda one: one.read_at, reverse=True)))
+    names = list(dict.fromkeys(state.table.label for state in sorted(found, key=lambda one: one.read_at, reverse=True)))
     more = f" and {len(names) - _SOME} others" if len(names) > _SOME else ""
     return ", ".join(names[:_SOME]) + more
 
 
 def _last_read(found: Sequence[ContainedVersion]) -> datetime:
-    return max(each.read_at for each in found)
+    return max(state.read_at for state in found)

@@ -148,8 +148,8 @@ class Contents:
     def parts_to_add_up(self) -> list[Contents]:
         """Return the parts that weren't added up yet, so that `all` needs no recursion, which can be deep."""
         parts = [] if self._base is None else [self._base]
-        parts += [each.behind for each in self._added]
-        return [each for each in parts if each._all is None]  # noqa: SLF001
+        parts += [addition.behind for addition in self._added]
+        return [part for part in parts if part._all is None]  # noqa: SLF001
 
     def add_up(self) -> None:
         """Add up what is contained, after all parts."""
@@ -160,10 +160,10 @@ class Contents:
         known = NOTHING_AT_ALL if self._base is None else self._base.all
         states = dict(known.states)
         doubts, unsure = set(known.doubts | self.doubts), set(known.unsure)
-        for each in self._added:
-            source = each.version.dataset
-            _add_states(states, (self.reader, source), {each.version.key: each})
-            behind = each.behind.all
+        for addition in self._added:
+            source = addition.version.dataset
+            _add_states(states, (self.reader, source), {addition.version.key: addition})
+            behind = addition.behind.all
             for pair, found in behind.states.items():
                 _add_states(states, pair, found)
             doubts |= behind.doubts
@@ -195,10 +195,10 @@ class AllContents:
     def within(self) -> Sequence[tuple[bytes, SourceState]]:
         """The states within a snapshot, with the tables that read them."""
         return [
-            (reader, each)
+            (reader, state)
             for (reader, _), states in self.states.items()
-            for each in states.values()
-            if each.version.is_within
+            for state in states.values()
+            if state.version.is_within
         ]
 
     @cached_property
@@ -208,16 +208,16 @@ class AllContents:
         return frozenset(
             source
             for (_, source), states in self.states.items()
-            if any(each.has_hole or not each.version.is_known for each in states.values())
+            if any(state.has_hole or not state.version.is_known for state in states.values())
         )
 
     def of(self, source: bytes) -> list[tuple[bytes, SourceState]]:
         """Return the states of a table with the tables that read them."""
         return [
-            (reader, each)
+            (reader, state)
             for (reader, read), states in self.states.items()
             if read == source
-            for each in states.values()
+            for state in states.values()
         ]
 
 
@@ -230,10 +230,10 @@ def _add_states(
         states[pair] = more
         return
     found = dict(known)
-    for key, each in more.items():
+    for key, state in more.items():
         other = found.get(key)
-        if other is None or (other.has_hole, other.read_at) < (each.has_hole, each.read_at):
-            found[key] = each
+        if other is None or (other.has_hole, other.read_at) < (state.has_hole, state.read_at):
+            found[key] = state
     states[pair] = found
 
 

@@ -52,11 +52,11 @@ def are_equal_positions(dataset: bytes, one: TableContents, other: TableContents
     """Return whether versions of a table whose keys are equal have the same rows."""
     within = [
         state
-        for each in (one, other)
-        for _, state in each.contents.all.within
+        for side in (one, other)
+        for _, state in side.contents.all.within
         if state.version.dataset == dataset and state.version.format == _BY_SPLITS
     ]
-    return len({each.job for each in within}) < 2
+    return len({state.job for state in within}) < 2
 
 
 def unlike(dataset: bytes, one: TableContents, other: TableContents) -> set[VersionKey]:
@@ -66,11 +66,11 @@ def unlike(dataset: bytes, one: TableContents, other: TableContents) -> set[Vers
     mine = first - second
     if not one.contents.all.within and not other.contents.all.within:
         return set(mine)
-    theirs = [each for each in _versions(dataset, other) if each.key in second - first]
+    theirs = [version for version in _versions(dataset, other) if version.key in second - first]
     return {
-        each.key
-        for each in _versions(dataset, one)
-        if each.key in mine and not any(_can_be_one(each, some) for some in theirs)
+        version.key
+        for version in _versions(dataset, one)
+        if version.key in mine and not any(_can_be_one(version, some) for some in theirs)
     }
 
 

@@ -71,8 +71,8 @@ def contained(
     state = question.reader.state(ref)
     question.name([state])
     found = state.contents.all
-    rows = [question.contained(reader, each) for (reader, _), some in found.states.items() for each in some.values()]
-    rows.sort(key=lambda each: (each.table.label, each.reader.label))
+    rows = [question.contained(reader, state) for (reader, _), some in found.states.items() for state in some.values()]
+    rows.sort(key=lambda row: (row.table.label, row.reader.label))
     limits = question.limits(found.doubts)
     of = question.table_at(state.version)
     return ContainedAnswer(tuple(rows), until, limits, of=of)
@@ -106,7 +106,7 @@ def check(
         question.shared_with_lacked(states, comparison),
         until,
         question.limits(comparison.doubts),
-        tables=tuple(question.table_at(each.version) for each in states),
+        tables=tuple(question.table_at(state.version) for state in states),
         is_consistent=comparison.is_consistent,
         cut=question.cut(comparison),
     )
@@ -144,7 +144,7 @@ def find_alignment(
     """Return what `align` does, and don't ask how complete the store is."""
     fixed, as_of = fixed_versions(at)
     question = VersionQuestion(connection, as_of)
-    refs = question.starts([*_named(tables), *(NamedVersion(each.table, each.snapshot) for each in fixed)])
+    refs = question.starts([*_named(tables), *(NamedVersion(version.table, version.snapshot) for version in fixed)])
     question.refuse_twins(refs)
     question.refuse_other_generations(refs[len(tables) :], fixed)
     question.refuse_unseen(*refs)
@@ -169,8 +169,8 @@ def find_alignment(
 
 def _named(tables: Mapping[str, int | None] | Sequence[str | NamedVersion]) -> list[NamedVersion]:
     if isinstance(tables, Mapping):
-        return [NamedVersion(each, number) for each, number in tables.items()]
-    return [NamedVersion(each) if isinstance(each, str) else each for each in tables]
+        return [NamedVersion(table, number) for table, number in tables.items()]
+    return [NamedVersion(table) if isinstance(table, str) else table for table in tables]
 
 
 def _search(
@@ -182,17 +182,17 @@ def _search(
         Candidates(ref.dataset, lines.states(number, since)) for number, (ref, (_, since)) in enumerate(wanted)
     ]
     found = AlignmentSearch(candidates, question.reader.histories.is_made_from).run()
-    return found, [state for each in candidates if (state := each.at(0)) is not None]
+    return found, [state for candidate in candidates if (state := candidate.at(0)) is not None]
 
 
 def _why_none(question: VersionQuestion, miss: Miss, look_back: _LookBack) -> str:
     """Say how the newest versions differ."""
     question.name(miss.states)
-    rows = [each for each in miss.comparison.shared if not each.is_same]
+    rows = [table for table in miss.comparison.shared if not table.is_same]
     reasons = [
         text_of_difference(question.shared_one(miss.states, row), question.lateness(miss.states, row)) for row in rows
     ]
-    reasons += [f"{each.about}: {each.detail}" for each in question.limits(miss.comparison.doubts)]
-    names = [question.table_at(each.version).dataset.label for each in miss.states]
-    is_late = any(each.is_same is False for each in rows)
+    reasons += [f"{limit.about}: {limit.detail}" for limit in question.limits(miss.comparison.doubts)]
+    names = [question.table_at(state.version).dataset.label for state in miss.states]
+    is_late = any(row.is_same is False for row in rows)
     return text_of_miss(names, reasons, look_back, sets_left=miss.sets_left, is_late=is_late)

@@ -41,8 +41,8 @@ def load_generations(connection: Connection, datasets: Collection[bytes]) -> dic
         select(row.dataset, row.generation).where(row.made_from.is_not(None), row.generation.is_not(None)).distinct()
     )
     found: dict[bytes, set[str]] = {}
-    for each in select_by_keys(connection, chosen, row.dataset, datasets):
-        found.setdefault(bytes(each.dataset), set()).add(each.generation)
+    for generation in select_by_keys(connection, chosen, row.dataset, datasets):
+        found.setdefault(bytes(generation.dataset), set()).add(generation.generation)
     return found
 
 
@@ -69,8 +69,8 @@ def load_versions_read(
         for one in rows
     ]
     newest: dict[str | None, int] = {}
-    for each in found:
-        newest[each.ref.generation] = max(newest.get(each.ref.generation, 0), each.first_read)
+    for known in found:
+        newest[known.ref.generation] = max(newest.get(known.ref.generation, 0), known.first_read)
 
     def order(each: ObservedVersion) -> tuple[int, int]:
         number = each.first_read if is_unordered(each.format) else each.ref.snapshot

@@ -44,7 +44,7 @@ def reading(
     """
     from headwater.lens import lens  # noqa: PLC0415 - it is for drivers, and the questions need none
 
-    versions = [each for each in tables if "@" in each]
+    versions = [table for table in tables if "@" in table]
     if versions:
         raise ConfigurationError(f"{versions[0]!r} names a version: name tables alone, and give versions by at=")
     found = align(source, tables, at=at, look_back=look_back, look_back_time=look_back_time)

@@ -30,15 +30,15 @@ class SharedTables:
         self._tables = tables
         self._sources = NeighborTables(connection, identities, is_upward=True)
         self._targets = NeighborTables(connection, identities, is_upward=False)
-        self._contained_in = {each: 1 << number for number, each in enumerate(tables)}
+        self._contained_in = {table: 1 << number for number, table in enumerate(tables)}
         """By which of the tables each table upstream is contained, one bit for each, and one for those of `include`."""
         self._by_all = (1 << len(tables)) - 1
         self._is_included = 1 << len(tables)
 
     def include(self, tables: Collection[bytes]) -> None:
         """Leave out no more these tables and all that they were ever made from."""
-        for each in tables:
-            self._contained_in[each] = self._contained_in.get(each, 0) | self._is_included
+        for table in tables:
+            self._contained_in[table] = self._contained_in.get(table, 0) | self._is_included
         self._spread(tables)
 
     def has_edge(self, target: bytes, source: bytes) -> bool:
@@ -58,7 +58,7 @@ class SharedTables:
     def _walk(self, passed: Collection[bytes]) -> tuple[set[bytes], set[bytes]]:
         """Return the tables that are met up to the nearest that all contain, and these."""
         while True:
-            shared = {each for each, mask in self._contained_in.items() if mask == self._by_all}.difference(passed)
+            shared = {table for table, mask in self._contained_in.items() if mask == self._by_all}.difference(passed)
             met = _reach(self._tables, self._sources.known, shared)
             unknown = met - shared - self._sources.known.keys()
             if not unknown:
@@ -85,9 +85,9 @@ class SharedTables:
             is_known = self._sources.load_all(nearest, most)
             self._spread([*self._sources.known])
             if is_known:
-                return {each for each in nearest if not _behind(each, self._sources.known).isdisjoint(met)}
+                return {table for table in nearest if not _behind(table, self._sources.known).isdisjoint(met)}
             if self._targets.load_all(met, most):
-                made_of_met = {target for each in met for target in _behind(each, self._targets.known)}
+                made_of_met = {target for table in met for target in _behind(table, self._targets.known)}
                 return made_of_met.intersection(nearest)
             most *= _GROWTH
         return set()
@@ -110,8 +110,8 @@ class NeighborTables:
         if most is not None and len(found) > most:
             return None
         self._identities.load(tables)
-        for each in tables:
-            self.known[each] = self._identities.linked({each}) - {each}
+        for table in tables:
+            self.known[table] = self._identities.linked({table}) - {table}
         for here, there in found:
             if here != there:
                 self.known[here].add(there)
@@ -129,7 +129,7 @@ class NeighborTables:
             if took is None:
                 return False
             most -= took
-            waiting = {other for each in waiting for other in self.known[each]} - reached
+            waiting = {other for table in waiting for other in self.known[table]} - reached
             reached |= waiting
         return True
 
@@ -137,8 +137,8 @@ class NeighborTables:
         found = load_behind(self._connection, tables, is_upward=self._is_upward, most=most)
         if len(found) > most:
             return False
-        for each in {*tables, *(there for _, there in found)}:
-            self.known.setdefault(each, set())
+        for table in {*tables, *(there for _, there in found)}:
+            self.known.setdefault(table, set())
         for here, there in found:
             if here != there:
                 self.known[here].add(there)

@@ -65,8 +65,8 @@ class StateFolder:
         if not read.state.is_chain:
             return read.state.behind
         found = base
-        for each in read.commits:
-            found = self.apply(found, each)
+        for commit in read.commits:
+            found = self.apply(found, commit)
         return Contents(found.reader, found.states, found.doubts | read.state.behind.doubts)
 
     def _add(
@@ -96,8 +96,8 @@ class StateFolder:
 
     def _advance(self, behind: Contents, read: OwnRead, *, is_late: bool) -> Contents:
         """Return what is contained in a source after changes of it were read."""
-        for each in read.commits:
-            behind = self.apply(behind, each, is_late=is_late)
+        for commit in read.commits:
+            behind = self.apply(behind, commit, is_late=is_late)
         missing = read.state.behind.doubts - behind.doubts
         if not missing:
             return behind
@@ -115,12 +115,14 @@ class StateFolder:
         if some changes between are missing. Changes that are read again are a state by themselves: what came and went
         between is removed from one of both alone."""
         new = read.state
-        mine = [each for each in states if each.version.dataset == new.version.dataset]
-        joined = [each for each in mine if read.start is not None and self._is_joined(each, read.start, new)]
+        mine = [state for state in states if state.version.dataset == new.version.dataset]
+        joined = [state for state in mine if read.start is not None and self._is_joined(state, read.start, new)]
         if joined:
-            return max(joined, key=lambda each: (each.is_chain, each.job == new.job, each.read_at))
-        apart = (each for each in mine if each.is_chain and each.job == new.job and _is_apart(each, new))
-        return max((each for each in apart if self._is_on_line(each, new)), key=lambda each: each.read_at, default=None)
+            return max(joined, key=lambda state: (state.is_chain, state.job == new.job, state.read_at))
+        apart = (state for state in mine if state.is_chain and state.job == new.job and _is_apart(state, new))
+        return max(
+            (state for state in apart if self._is_on_line(state, new)), key=lambda state: state.read_at, default=None
+        )
 
     def _is_joined(self, one: SourceState, start: Version, new: SourceState) -> bool:
         """Return whether changes begin at a version that was read. Where its writer isn't known, the number alone says
@@ -188,10 +190,10 @@ def _union(one: Contents, other: Contents) -> Contents:
     if one is other:
         return one
     states = dict(one.states)
-    for key, each in other.states.items():
+    for key, state in other.states.items():
         known = states.get(key)
-        is_same = known is None or known.behind is each.behind
-        states[key] = each if known is None or is_same else each._replace(behind=_union(known.behind, each.behind))
+        is_same = known is None or known.behind is state.behind
+        states[key] = state if known is None or is_same else state._replace(behind=_union(known.behind, state.behind))
     is_part_replaced = one.is_part_replaced or other.is_part_replaced
     return Contents(one.reader or other.reader, states, one.doubts | other.doubts, is_part_replaced=is_part_replaced)
 

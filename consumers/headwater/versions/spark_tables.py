@@ -78,6 +78,6 @@ def identify(spark: SparkSession, name: str) -> tuple[Any, Any]:
     else:
         namespace = parts[:-1]
     levels = gateway.new_array(jvm.java.lang.String, len(namespace))
-    for place, each in enumerate(namespace):
-        levels[place] = each
+    for place, level in enumerate(namespace):
+        levels[place] = level
     return catalog, jvm.org.apache.spark.sql.connector.catalog.Identifier.of(levels, parts[-1])

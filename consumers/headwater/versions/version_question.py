@@ -55,16 +55,16 @@ class VersionQuestion:
 
     def starts(self, tables: Sequence[NamedVersion]) -> list[SnapshotRef]:
         """Resolve tables and their versions."""
-        named = iter(find_all(self.connection, [each.table for each in tables if isinstance(each.table, str)]))
-        resolved = [next(named) if isinstance(each.table, str) else ResolvedName(each.table) for each in tables]
-        for one, each in zip(resolved, tables, strict=True):
+        named = iter(find_all(self.connection, [table.table for table in tables if isinstance(table.table, str)]))
+        resolved = [next(named) if isinstance(table.table, str) else ResolvedName(table.table) for table in tables]
+        for one, table in zip(resolved, tables, strict=True):
             if one.column is not None:
-                raise ConfigurationError(_no_table(str(each.table), one.dataset, one.column))
+                raise ConfigurationError(_no_table(str(table.table), one.dataset, one.column))
         wanted = [
-            StartSelector(one.snapshot if each.snapshot is None else each.snapshot, None, each.branch)
-            for one, each in zip(resolved, tables, strict=True)
+            StartSelector(one.snapshot if table.snapshot is None else table.snapshot, None, table.branch)
+            for one, table in zip(resolved, tables, strict=True)
         ]
-        datasets = [each.dataset for each in resolved]
+        datasets = [name.dataset for name in resolved]
         found = find_starts(self._walk, [*zip(datasets, wanted, strict=True)], Basis.STATE)
         return [self._ref_of(start, one.snapshot, one.branch) for start, one in zip(found, wanted, strict=True)]
 
@@ -106,8 +106,8 @@ class VersionQuestion:
         if len(refs) < 2:
             raise ConfigurationError("versions of one table alone always belong together: name two tables or more")
         seen: set[bytes] = set()
-        for each in refs:
-            one = self._walk.identities.one(each.dataset, each.generation)
+        for ref in refs:
+            one = self._walk.identities.one(ref.dataset, ref.generation)
             if one in seen:
                 raise ConfigurationError(f"{self._label_of(one)} is named twice: name each table once")
             seen.add(one)
@@ -117,17 +117,17 @@ class VersionQuestion:
 
     def refuse_other_generations(self, refs: Sequence[SnapshotRef], fixed: Sequence[FixedVersion]) -> None:
         """Raise an error if a version is of a table that was dropped, and the name has another one now."""
-        for ref, each in zip(refs, fixed, strict=True):
-            if None not in (ref.generation, each.generation) and ref.generation != each.generation:
+        for ref, version in zip(refs, fixed, strict=True):
+            if None not in (ref.generation, version.generation) and ref.generation != version.generation:
                 raise ConfigurationError(
-                    f"{each.table}@{each.snapshot} is of a table that was dropped and made again since: name a version "
-                    "of the table that is there now"
+                    f"{version.table}@{version.snapshot} is of a table that was dropped and made again since: name a "
+                    "version of the table that is there now"
                 )
 
     def refuse_dropped(self, refs: Sequence[SnapshotRef]) -> None:
         """Raise an error if a number is only known of a table that was dropped: the one that is there now can have
         it, too."""
-        several = load_generations(self.connection, {each.dataset for each in refs})
+        several = load_generations(self.connection, {ref.dataset for ref in refs})
         for ref in refs:
             if ref.generation is None or len(several.get(ref.dataset, ())) < 2:
                 continue
@@ -156,14 +156,14 @@ class VersionQuestion:
 
     def loaded(self, refs: Sequence[SnapshotRef]) -> list[TableContents]:
         self.reader.histories.load(refs)
-        return [self.reader.state(each) for each in refs]
+        return [self.reader.state(ref) for ref in refs]
 
     def name(self, states: Sequence[TableContents]) -> None:
         """Load the names of all tables that an answer can mention."""
-        keys = {each.dataset for each in states}
-        for each in states:
-            keys |= {key for pair in each.contents.all.states for key in pair}
-            keys |= {doubt.dataset for doubt in each.contents.all.doubts}
+        keys = {state.dataset for state in states}
+        for state in states:
+            keys |= {key for pair in state.contents.all.states for key in pair}
+            keys |= {doubt.dataset for doubt in state.contents.all.doubts}
         self._names.update(load_datasets(self.connection, keys - self._names.keys()))
 
     def table_at(self, version: Version) -> TableAt:
@@ -187,11 +187,11 @@ class VersionQuestion:
 
     def shared_one(self, states: Sequence[TableContents], row: SharedVersions) -> SharedAncestor:
         rows = []
-        for each in states:
-            if each.dataset == row.dataset or each.dataset in row.contained:
-                found = [self.contained(*one) for one in row.contained.get(each.dataset, ())]
+        for state in states:
+            if state.dataset == row.dataset or state.dataset in row.contained:
+                found = [self.contained(*one) for one in row.contained.get(state.dataset, ())]
                 order = sorted(found, key=lambda one: (one.reader.label, one.table.label))
-                rows.append((self.table_at(each.version), tuple(order)))
+                rows.append((self.table_at(state.version), tuple(order)))
         return SharedAncestor(self._names[row.dataset], tuple(rows), row.is_same)
 
     def shared_with_lacked(
@@ -210,25 +210,25 @@ class VersionQuestion:
         return None if found is None else tuple(map(self._lacked_version, found))
 
     def _lacked_version(self, commit: LackedCommit) -> LackedVersion:
-        lacking = tuple((self.table_at(each.table.version), self._names[each.reader]) for each in commit.lacking)
+        lacking = tuple((self.table_at(lack.table.version), self._names[lack.reader]) for lack in commit.lacking)
         return LackedVersion(self.table_at(commit.version), commit.kind, commit.job, lacking)
 
     def lateness(self, states: Sequence[TableContents], row: SharedVersions) -> Lateness:
         """Return which readers of a shared table haven't got to its newest version that is in any of the tables."""
         reaches = reaches_of(row, states, self.reader.folder)
         newest = farthest(reaches, self.reader.folder).version
-        late = [each for each in reaches if each.reader != row.dataset and each.state.version.key != newest.key]
-        return Lateness(self.table_at(newest), [(self._names[each.reader], each.state.job) for each in late])
+        late = [reach for reach in reaches if reach.reader != row.dataset and reach.state.version.key != newest.key]
+        return Lateness(self.table_at(newest), [(self._names[reach.reader], reach.state.job) for reach in late])
 
     def cut(self, comparison: VersionComparison) -> tuple[TableAt, ...]:
         """Return the versions of the shared tables, where all contain the same one."""
         found = [next(iter(row.versions.values())) for row in comparison.shared if len(row.versions) == 1]
-        return tuple(sorted((self.table_at(each) for each in found), key=lambda each: each.label))
+        return tuple(sorted((self.table_at(version) for version in found), key=lambda table: table.label))
 
     def limits(self, doubts: Collection[Doubt]) -> tuple[AnswerLimit, ...]:
         found = LimitCollector()
-        for each in doubts:
-            found.add_snapshot(each.reason, each.dataset, each.snapshot, each.detail)
+        for doubt in doubts:
+            found.add_snapshot(doubt.reason, doubt.dataset, doubt.snapshot, doubt.detail)
         self._names.update(load_datasets(self.connection, set(found.datasets) - self._names.keys()))
         add_known_limits(self.connection, self._names, self.reader.histories.runs, found)
         return found.as_limits(self._names)

@@ -86,7 +86,7 @@ def _check_round_trip(log: LocalLog, journal: Journal, context: ListenerContext)
     else:
         yield CheckResult.ok("writing", words)
     with log.reader(partition).tail(offset) as tail:
-        read = [each.value for each in tail.read(1).records]
+        read = [record.value for record in tail.read(1).records]
     if read == [record.data]:
         yield CheckResult.ok("reading", "it came back as it was written")
     else:

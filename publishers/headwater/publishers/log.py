@@ -188,15 +188,15 @@ class LogListener:
             return False
 
     def _append(self, journal: Journal, batch: RecordBatch) -> None:
-        records = [each for each in batch if self._appended is None or each.position > self._appended]
+        records = [record for record in batch if self._appended is None or record.position > self._appended]
         try:
-            journal.append_many([JournalEntry(each.data, each.key, each.headers) for each in records])
+            journal.append_many([JournalEntry(record.data, record.key, record.headers) for record in records])
         except StorageError as e:
             if e.appended:
                 self._appended = records[e.appended - 1].position
             raise _classify_error(e, self._directory) from e
         except RecordTooLargeError as e:  # none of them was written
-            raise RefusedRecordError(str(e), max(records, key=lambda each: len(each.data)).position) from e
+            raise RefusedRecordError(str(e), max(records, key=lambda entry: len(entry.data)).position) from e
         self._appended = batch.end
 
     def _sync(self, journal: Journal, timeout: float) -> None:

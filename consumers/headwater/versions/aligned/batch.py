@@ -65,7 +65,7 @@ class AlignedBatch:
         commits = self._commits_of(source)
         if self.is_full(source) or commits is None or self._before is None:
             return self.state(source)
-        if not any(each.effect is CommitEffect.ADDS for each in commits):
+        if not any(commit.effect is CommitEffect.ADDS for commit in commits):
             return self.state(source).limit(0)
         return self._looker.source(table).additions(self._before[table], self.cut[table], commits)
 
@@ -75,7 +75,7 @@ class AlignedBatch:
         commits = self._commits_of(source)
         if commits is None:
             return True
-        overwritten = next((each for each in commits if each.effect is CommitEffect.CHANGES), None)
+        overwritten = next((commit for commit in commits if commit.effect is CommitEffect.CHANGES), None)
         policy = self._overwrites[source]
         if overwritten is not None and policy == "fail":
             table = self._table(source)
@@ -110,7 +110,7 @@ class AlignedBatch:
         if before.snapshot == until:
             return []
         found = self._looker.source(table).commits_after(before) or ()
-        numbers = [each.snapshot for each in found]
+        numbers = [commit.snapshot for commit in found]
         if until not in numbers:
             raise UnalignableTableError(
                 f"{table} isn't made from its snapshots {before.snapshot} and {until} any more, one after the other: "

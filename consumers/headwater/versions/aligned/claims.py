@@ -95,7 +95,7 @@ class GroupClaims:
         with self._reading() as connection:
             rows = connection.execute(select(ALIGNED_JOBS).where(_JOB.group_id == self._id)).all()
         found = [JobProgress(row.job, row.checkpoint, row.epoch, row.done, row.running, row.moved_at) for row in rows]
-        return sorted(found, key=lambda each: each.job)
+        return sorted(found, key=lambda job: job.job)
 
     def claim(self, number: int, cut: Cut, job: str) -> DataVersion:
         """Claim a number for a cut that was made from the data version before. Return the data version that has the
@@ -201,7 +201,7 @@ def groups_in(store: Store) -> list[GroupState]:
     """Return all groups of a store, by name."""
     with translate_errors(store.target.words), store.engine.connect() as connection:
         found = [_group_state(row) for row in connection.execute(select(ALIGNMENT_GROUPS))]
-    return sorted(found, key=lambda each: each.name)
+    return sorted(found, key=lambda table: table.name)
 
 
 def checkpoints_of(connection: Connection, job: str) -> dict[str, str]:

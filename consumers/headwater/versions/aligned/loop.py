@@ -63,7 +63,7 @@ class JobLoop:
         """Enter the group, find where to go on, and let older processes of this job be refused."""
         group = self._claims.enter(set(self._tables.values()))
         self._proposer = CutProposer(self._looker, self._store, group.tables, self._query.snapshots_per_barrier)
-        done = {each.job: each.done for each in self._claims.jobs()}
+        done = {claim.job: claim.done for claim in self._claims.jobs()}
         self._is_new = self._checkpoint.start() is None
         self._committed = 0 if self._is_new else done.get(self._query.name) or 0
         self._epoch = self._claims.take_over(self._query.name, self._checkpoint.location)
@@ -103,7 +103,7 @@ class JobLoop:
         return None if found is None else found.cut
 
     def _only_read(self, cut: Cut) -> Cut:
-        return Cut({table: each for table, each in cut.snapshots.items() if table in self._tables.values()})
+        return Cut({table: snapshot for table, snapshot in cut.snapshots.items() if table in self._tables.values()})
 
     def _run_step(self, step: BarrierFunction, barrier: Barrier) -> None:
         """Run the function, unless a write of the barrier before showed that it can't be done once."""
@@ -162,7 +162,7 @@ class JobLoop:
     def _find_or_claim(self, number: int) -> DataVersion | None:
         """Return a data version. If nobody has claimed it, claim it for the cut after the one before it."""
         assert self._proposer is not None  # noqa: S101 - made by `begin`
-        known = {each.number: each for each in self._claims.versions_from(number - 1, 2)}
+        known = {version.number: version for version in self._claims.versions_from(number - 1, 2)}
         if number in known:
             return known[number]
         if max(known, default=0) > number:
@@ -216,4 +216,4 @@ class JobLoop:
         if later[table] == earlier[table]:
             return True
         line = self._looker.source(table).commits_after(earlier[table])
-        return line is not None and later[table].snapshot in [each.snapshot for each in line]
+        return line is not None and later[table].snapshot in [commit.snapshot for commit in line]

@@ -55,7 +55,7 @@ class CutProposer:
         if agreed is None or agreed == {table: before[table].snapshot for table in self._tables}:
             return None
         for table in self._tables:  # a cut never goes back
-            reachable = {before[table].snapshot, *(each.snapshot for each in lines[table])}
+            reachable = {before[table].snapshot, *(commit.snapshot for commit in lines[table])}
             if agreed[table] not in reachable:
                 self._agreement.report(f"{table}@{agreed[table]} belongs to the others, and is behind data versions")
                 return None
@@ -84,12 +84,12 @@ def _line(table: AlignableTable, before: TableSnapshot) -> Sequence[SourceCommit
 def _step(before: int, line: Sequence[SourceCommit], most: int) -> int:
     """Return the snapshot after so many commits that change rows. Those behind it that don't change any go with it."""
     at, count = before, 0
-    for each in line:
-        if each.effect is not CommitEffect.KEEPS:
+    for commit in line:
+        if commit.effect is not CommitEffect.KEEPS:
             count += 1
         if count > most:
             break
-        at = each.snapshot
+        at = commit.snapshot
     return at if count else before
 
 
@@ -124,7 +124,7 @@ class StoreAgreement:
             if len(known) < 2 or check(connection, [*known.values()], allow_unseen=True).is_consistent:
                 return dict(snapshots)
             ends = [
-                each._replace(snapshot=None if each.branch is None else newest[table]) for table, each in known.items()
+                row._replace(snapshot=None if row.branch is None else newest[table]) for table, row in known.items()
             ]
             try:
                 found = find_alignment(connection, ends)
@@ -132,9 +132,9 @@ class StoreAgreement:
                 self.report(str(e))
                 return None
         aligned = {
-            table: each.table.snapshot
-            for table, each in zip(known, found.rows, strict=True)
-            if each.table.snapshot is not None
+            table: row.table.snapshot
+            for table, row in zip(known, found.rows, strict=True)
+            if row.table.snapshot is not None
         }
         return {**snapshots, **aligned} if len(aligned) == len(known) else None
 

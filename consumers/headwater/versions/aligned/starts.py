@@ -38,8 +38,8 @@ def contained_cut(looker: TableLooker, store: Store, start: str, tables: Mapping
     with translate_errors(store.target.words), store.engine.connect() as connection:
         answer = contained(connection, start)
         datasets = {table: find(connection, split_branch(connection, table)[0]).dataset for table in tables.values()}
-    labels = {each.label for each in datasets.values()}
-    doubts = [each for each in answer.limits if each.about.partition("@")[0] not in labels]
+    labels = {dataset.label for dataset in datasets.values()}
+    doubts = [limit for limit in answer.limits if limit.about.partition("@")[0] not in labels]
     if doubts:  # those about a source itself are about what it was made from
         raise ConfigurationError(
             f"what {answer.of.label} contains isn't known for sure: {doubts[0].about}: {doubts[0].detail}. "
@@ -47,10 +47,10 @@ def contained_cut(looker: TableLooker, store: Store, start: str, tables: Mapping
         )
     found: dict[str, TableSnapshot] = {}
     for table, dataset in datasets.items():
-        rows = [each for each in answer.rows if each.table.dataset.key == dataset.key]
-        versions = {(each.table.snapshot, each.table.position) for each in rows}
-        if len(versions) != 1 or not all(each.is_whole for each in rows) or rows[0].table.position is not None:
-            known = ", ".join(sorted({each.table.label for each in rows})) or "nothing of it"
+        rows = [row for row in answer.rows if row.table.dataset.key == dataset.key]
+        versions = {(row.table.snapshot, row.table.position) for row in rows}
+        if len(versions) != 1 or not all(row.is_whole for row in rows) or rows[0].table.position is not None:
+            known = ", ".join(sorted({row.table.label for row in rows})) or "nothing of it"
             raise ConfigurationError(
                 f"{answer.of.label} contains {known}: a job can begin after it only if it contains one snapshot of "
                 f"{table} as a whole. Begin at a data version, by its number"
@@ -67,7 +67,7 @@ def contained_cut(looker: TableLooker, store: Store, start: str, tables: Mapping
 def start_positions(store: Store, cut: Cut) -> tuple[StartPosition, ...]:
     """Return what a job's start tells of its sources."""
     with translate_errors(store.target.words), store.engine.connect() as connection:
-        return tuple(_position(connection, table, each) for table, each in sorted(cut.snapshots.items()))
+        return tuple(_position(connection, table, snapshot) for table, snapshot in sorted(cut.snapshots.items()))
 
 
 def _position(connection: Connection, table: str, each: TableSnapshot) -> StartPosition:

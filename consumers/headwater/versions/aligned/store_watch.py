@@ -102,4 +102,4 @@ _QUESTION: Final = _question()
 
 def _datasets(connection: Connection, tables: Collection[str]) -> list[bytes]:
     names = [split_branch(connection, table)[0] for table in tables]
-    return [found.key for each in names if (found := find_known(connection, each)) is not None]
+    return [found.key for name in names if (found := find_known(connection, name)) is not None]

@@ -146,12 +146,12 @@ def _problems_of_sink(table: AlignableTable, output: RedirectedOutput) -> Iterat
     except UnalignableTableError as e:
         yield str(e)
         return
-    if last not in [each.snapshot for each in line]:
+    if last not in [commit.snapshot for commit in line]:
         yield f"{table.name}@{last} isn't made from its snapshot {before} any more: it has expired, or was rolled back"
         return
-    for each in line:
-        if each.snapshot not in made and each.effect is not CommitEffect.KEEPS:
-            other = f"another job wrote {table.name}@{each.snapshot}, between {before} and {last}"
+    for commit in line:
+        if commit.snapshot not in made and commit.effect is not CommitEffect.KEEPS:
+            other = f"another job wrote {table.name}@{commit.snapshot}, between {before} and {last}"
             yield f"{other}, so all of its rows can't be compared"
-        if each.snapshot == last:
+        if commit.snapshot == last:
             return

@@ -46,8 +46,8 @@ def match_columns(
 ) -> ColumnMatch:
     """Return the columns of both sides; a ConfigurationError if there are none to compare, or a name is wrong."""
     places = _places(recorded, result)
-    leave, keys = {each.casefold() for each in ignored}, [each.casefold() for each in key]
-    known = {each.casefold() for each in (*recorded, *result)}
+    leave, keys = {name.casefold() for name in ignored}, [name.casefold() for name in key]
+    known = {name.casefold() for name in (*recorded, *result)}
     for name in (*ignored, *key):
         if name.casefold() not in known:
             raise ConfigurationError(f"there is no column {name!r} on either side: there are {', '.join(recorded)}")
@@ -58,17 +58,17 @@ def match_columns(
         for place, name in enumerate(recorded)
         if place in places and name.casefold() not in leave
     ]
-    in_both = {each.name.casefold() for each in pairs if each.is_key}
-    if missing := [each for each in key if each.casefold() not in in_both]:
+    in_both = {pair.name.casefold() for pair in pairs if pair.is_key}
+    if missing := [name for name in key if name.casefold() not in in_both]:
         raise ConfigurationError(f"{missing[0]} is in the key, and only one side has it: choose another key")
     if not pairs:
         raise ConfigurationError("no column is compared: none is on both sides, or all are ignored")
-    pairs.sort(key=lambda each: (not each.is_key, keys.index(each.name.casefold()) if each.is_key else each.recorded))
+    pairs.sort(key=lambda pair: (not pair.is_key, keys.index(pair.name.casefold()) if pair.is_key else pair.recorded))
     order = [places[place] for place in sorted(places)]
     others = set(range(len(result))) - set(places.values())
     return ColumnMatch(
         tuple(pairs),
-        tuple(dict.fromkeys(each for each in (*recorded, *result) if each.casefold() in leave)),
+        tuple(dict.fromkeys(name for name in (*recorded, *result) if name.casefold() in leave)),
         tuple(n for i, n in enumerate(recorded) if i not in places and n.casefold() not in leave),
         tuple(n for i, n in enumerate(result) if i in others and n.casefold() not in leave),
         is_reordered=order != sorted(order),
@@ -80,7 +80,7 @@ def problems_of_columns(
 ) -> Iterator[str]:
     """Yield what is wrong with the columns that are named, as far as that is known before there is a result. A column
     that is ignored may be one that only the result will have, if the caller says so."""
-    known = {each.casefold() for each in recorded}
+    known = {name.casefold() for name in recorded}
     there = f"there are {', '.join(recorded)}"
     for name in key:
         if name.casefold() not in known:
@@ -88,7 +88,7 @@ def problems_of_columns(
     for name in ignored:
         if name.casefold() not in known and not ignores_new:
             yield f"{name!r} is ignored, and the snapshot has no such column: {there}. If the job adds it, say --anyway"
-    yield from _problems_of_both(key, {each.casefold() for each in ignored})
+    yield from _problems_of_both(key, {name.casefold() for name in ignored})
 
 
 def _problems_of_both(key: Sequence[str], ignored: Collection[str]) -> Iterator[str]:
@@ -133,17 +133,17 @@ def make_comparable(column: Column, kind: DataType, *, as_text: bool = False) ->
     if not _has_strange_part(kind):
         return column
     if name == "ArrayType":
-        return f.transform(column, lambda each: make_comparable(each, inside.elementType))
+        return f.transform(column, lambda element: make_comparable(element, inside.elementType))
     if name == "MapType":
         entries = f.transform(
             f.map_entries(column),
-            lambda each: f.struct(
-                make_comparable(each.getField("key"), inside.keyType).alias("key"),
-                make_comparable(each.getField("value"), inside.valueType).alias("value"),
+            lambda entry: f.struct(
+                make_comparable(entry.getField("key"), inside.keyType).alias("key"),
+                make_comparable(entry.getField("value"), inside.valueType).alias("value"),
             ),
         )
         return f.array_sort(entries)
-    fields = [make_comparable(column.getField(each.name), each.dataType).alias(each.name) for each in inside.fields]
+    fields = [make_comparable(column.getField(field.name), field.dataType).alias(field.name) for field in inside.fields]
     return f.when(column.isNotNull(), f.struct(*fields))
 
 
@@ -151,5 +151,5 @@ def _has_strange_part(kind: DataType) -> bool:
     """Return whether a type is, or contains, one that Spark can't order."""
     name, inside = type(kind).__name__, kind
     parts: list[Any] = [getattr(inside, part) for part in ("elementType",) if hasattr(inside, part)]
-    parts += [each.dataType for each in getattr(inside, "fields", ())]
+    parts += [field.dataType for field in getattr(inside, "fields", ())]
     return name in _WITHOUT_ORDER or name == "MapType" or any(map(_has_strange_part, parts))

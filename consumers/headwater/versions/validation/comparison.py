@@ -41,15 +41,15 @@ def compare(
     types = _types(recorded), _types(result)
     return ResultComparison(
         **found.counts,
-        key=tuple(each.name for each in columns.pairs if each.is_key),
+        key=tuple(pair.name for pair in columns.pairs if pair.is_key),
         columns=tuple(
             ComparedColumn(
-                name=each.name,
-                recorded_type=types[0][each.recorded],
-                result_type=types[1][each.result],
-                different=found.different_by_column.get(each.name, 0) if key and not each.is_key else None,
+                name=pair.name,
+                recorded_type=types[0][pair.recorded],
+                result_type=types[1][pair.result],
+                different=found.different_by_column.get(pair.name, 0) if key and not pair.is_key else None,
             )
-            for each in columns.pairs
+            for pair in columns.pairs
         ),
         ignored=columns.ignored,
         missing_in_result=columns.missing_in_result,
@@ -73,8 +73,8 @@ class _UnitedRows:
                 *(f.col(f"i{place}").alias(name) for place, name in zip(places, names, strict=True))
             )
             for side, places in (
-                (recorded, [each.recorded for each in columns.pairs]),
-                (result, [each.result for each in columns.pairs]),
+                (recorded, [pair.recorded for pair in columns.pairs]),
+                (result, [pair.result for pair in columns.pairs]),
             )
         ]
         strange = {name for name in names if not can_unite(sides[0].select(name), sides[1].select(name))}
@@ -90,9 +90,9 @@ class _UnitedRows:
             for side, (one, other) in zip(comparable, counts, strict=True)
         ]
         self.frame = counted[0].union(counted[1])
-        self.names = {each.name: name for each, name in zip(columns.pairs, names, strict=True)}
+        self.names = {pair.name: name for pair, name in zip(columns.pairs, names, strict=True)}
         """Our names by those of the columns."""
-        self.key = {each.name: self.names[each.name] for each in columns.pairs if each.is_key}
+        self.key = {pair.name: self.names[pair.name] for pair in columns.pairs if pair.is_key}
         self.values = {name: ours for name, ours in self.names.items() if name not in self.key}
 
     def text(self, column: Column, ours: str) -> Column:
@@ -175,7 +175,7 @@ def _by_key(rows: _UnitedRows, samples: int) -> _Found:
             _count_if(is_repeated, "repeated"),
             f.coalesce(f.sum(f.when(other == 0, one)), f.lit(0)).alias("only_recorded"),
             f.coalesce(f.sum(f.when(one == 0, other)), f.lit(0)).alias("only_result"),
-            *(_count_if(is_pair & each, f"d{place}") for place, each in enumerate(differs.values())),
+            *(_count_if(is_pair & differing, f"d{place}") for place, differing in enumerate(differs.values())),
         )
     )
     repeated = _repeated_rows(rows, grouped.where(is_repeated)) if total["repeated"] else None
@@ -212,7 +212,7 @@ def _sample_differences(rows: _UnitedRows, pairs: DataFrame, samples: int) -> tu
     for ours in values.values():
         here, there = f.col(f"here.{ours}"), f.col(f"there.{ours}")
         texts += [~here.eqNullSafe(there), rows.text(here, ours), rows.text(there, ours)]
-    chosen = pairs.orderBy(*keys).limit(samples).select(*(each.alias(f"t{n}") for n, each in enumerate(texts)))
+    chosen = pairs.orderBy(*keys).limit(samples).select(*(text.alias(f"t{n}") for n, text in enumerate(texts)))
     found = []
     for row in chosen.collect():
         of_key, rest = row[: len(keys)], row[len(keys) :]
@@ -251,7 +251,7 @@ def _totals(grouped: DataFrame) -> Mapping[str, int]:
 
     both = f.least(f.col(_RECORDED), f.col(_RESULT))
     sums = ((f.col(_RECORDED), _RECORDED), (f.col(_RESULT), _RESULT), (both, "equal"))
-    return _first(grouped.agg(*(f.coalesce(f.sum(each), f.lit(0)).alias(name) for each, name in sums)))
+    return _first(grouped.agg(*(f.coalesce(f.sum(value), f.lit(0)).alias(name) for value, name in sums)))
 
 
 def _count_if(condition: Column, name: str) -> Column:
@@ -266,4 +266,4 @@ def _first(frame: DataFrame) -> Mapping[str, int]:
 
 
 def _types(frame: DataFrame) -> list[str]:
-    return [each.dataType.simpleString() for each in frame.schema]
+    return [field.dataType.simpleString() for field in frame.schema]

@@ -141,7 +141,7 @@ class ValidatingDriver:
         self._problems = tuple(self._find_problems(session))
         if not self._problems:
             plan = self._plan
-            self._outputs = [self._adjusted(session, each) for each in plan.outputs]
+            self._outputs = [self._adjusted(session, output) for output in plan.outputs]
             self._check_columns(session)
         if not self._problems:
             self._results = ResultTables(session, self._request.scratch, self._outputs)
@@ -156,7 +156,7 @@ class ValidatingDriver:
         plan = self._plan
         return Lens(
             name=f"validate {plan.label}",
-            pins={name: each.snapshot for each in plan.inputs for name in each.names},
+            pins={name: pinned.snapshot for pinned in plan.inputs for name in pinned.names},
             redirects=dict(self._results.names),
             allowed=plan.allowed,
             writes_elsewhere=False,
@@ -179,7 +179,7 @@ class ValidatingDriver:
                 return list(e.problems)
             self._repetition = AlignedQuery.repetition = BarrierRepetition(self._repeated.committed)
         plan = self._plan
-        found = [problem for each in plan.inputs for problem in problems_of_input(session, each)]
+        found = [problem for pinned in plan.inputs for problem in problems_of_input(session, pinned)]
         for output in plan.outputs:
             snapshot = plan.snapshot if output.table == plan.sink.table else None
             for needed in states_needed(output, snapshot=snapshot, rows=self._rows):
@@ -268,7 +268,9 @@ class ValidatingDriver:
             if is_alive(self._session):
                 own = self._session.newSession()
             else:
-                conf = SparkConf().setAll([each for each in self._conf.items() if each[0] not in _OF_ONE_CONTEXT])
+                conf = SparkConf().setAll(
+                    [setting for setting in self._conf.items() if setting[0] not in _OF_ONE_CONTEXT]
+                )
                 active: Any = SparkContext
                 own = SparkSession(active._active_spark_context or SparkContext(conf=conf))  # noqa: SLF001
                 self._session = own

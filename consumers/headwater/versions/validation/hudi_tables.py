@@ -92,8 +92,8 @@ def additions_of(spark: SparkSession, name: str, snapshots: Iterable[int]) -> Da
     """Return the rows that commits added which only add: Hudi writes into each row which commit made it."""
     import pyspark.sql.functions as f  # noqa: PLC0415 - with Spark only
 
-    states = ((each, _whole_state_at(spark, name, each)) for each in snapshots)
-    parts = [without_own_columns(rows.where(f.col(_COMMIT_TIME) == str(each))) for each, rows in states]
+    states = ((snapshot, _whole_state_at(spark, name, snapshot)) for snapshot in snapshots)
+    parts = [without_own_columns(rows.where(f.col(_COMMIT_TIME) == str(instant))) for instant, rows in states]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
@@ -111,7 +111,7 @@ def problems_of_state(spark: SparkSession, name: str, snapshot: int) -> Iterator
         yield "isn't in the table's timeline any more: it was archived or rolled back, or the table was made again"
         return
     end = (line[snapshot], snapshot)
-    others = [each for each, completed in line.items() if (each <= snapshot) != ((completed, each) <= end)]
+    others = [instant for instant, completed in line.items() if (instant <= snapshot) != ((completed, instant) <= end)]
     archived = client.getArchivedTimeline().getCommitsTimeline()
     late = archived.findInstantsInRangeByCompletionTime(str(end[0]), "9" * 17)
     others += [] if late.empty() else [int(late.firstInstant().get().requestedTime())]
@@ -120,7 +120,7 @@ def problems_of_state(spark: SparkSession, name: str, snapshot: int) -> Iterator
             f"was completed in another order than it was requested in, as was {others[0]}: Hudi's time travel goes by "
             "the order of requests, and gives another state"
         )
-    if open_ones := [each for each in _open_writes(client) if each < snapshot]:
+    if open_ones := [instant for instant in _open_writes(client) if instant < snapshot]:
         yield f"may change yet: {open_ones[0]} was requested before it and isn't completed. Wait, or roll it back"
     if _is_cleaned(client, snapshot, line):
         yield "was cleaned since: files of it are gone. Have the cleaner keep more commits"
@@ -153,8 +153,8 @@ def make_like(spark: SparkSession, sink: str, result: str) -> None:
     properties.put("provider", "hudi")
     schema = jvm.org.apache.spark.sql.types.DataTypes.createStructType(fields)
     found.catalog.createTable(other, schema, found.table.partitioning(), properties)
-    wanted, made = (_configuration(_client(spark, each)) for each in (sink, result))
-    if unlike := [each for each in _OF_ROWS if wanted[each] != made[each]]:
+    wanted, made = (_configuration(_client(spark, table)) for table in (sink, result))
+    if unlike := [key for key in _OF_ROWS if wanted[key] != made[key]]:
         first = unlike[0]
         raise HudiResultError(f"{first} is {wanted[first] or 'not set'}, and {made[first] or 'not set'} in the result")
 
@@ -184,27 +184,27 @@ def _client(spark: SparkSession, name: str) -> Any:
 def _completed(timeline: Any) -> dict[int, int]:
     """Return when instants were completed, by the time at which they were requested."""
     found = {}
-    for each in timeline.filterCompletedInstants().getInstants():
-        requested = str(each.requestedTime())
-        found[int(requested)] = int(each.getCompletionTime() or requested)
+    for instant in timeline.filterCompletedInstants().getInstants():
+        requested = str(instant.requestedTime())
+        found[int(requested)] = int(instant.getCompletionTime() or requested)
     return found
 
 
 def _open_writes(client: Any) -> list[int]:
     """Return when those writes were requested that aren't completed. A clustering changes no rows."""
     found = client.getActiveTimeline().getCommitsTimeline().filterInflightsAndRequested().getInstants()
-    return [int(each.requestedTime()) for each in found if str(each.getAction()) != "clustering"]
+    return [int(instant.requestedTime()) for instant in found if str(instant.getAction()) != "clustering"]
 
 
 def _is_cleaned(client: Any, snapshot: int, line: Iterable[int]) -> bool:
     """Return whether files of a state may be gone. Hudi's own check looks at the last clean alone, and passes where the
     cleaner keeps versions of files: then rows would be missing without an error."""
     timeline = client.getActiveTimeline()
-    for each in timeline.getCleanerTimeline().filterCompletedInstants().getInstants():
-        at = int(each.requestedTime())
+    for instant in timeline.getCleanerTimeline().filterCompletedInstants().getInstants():
+        at = int(instant.requestedTime())
         if at < snapshot:
             continue
-        clean = timeline.readCleanMetadata(each)
+        clean = timeline.readCleanMetadata(instant)
         kept = str(clean.getEarliestCommitToRetain() or "")
         if kept and int(kept) > snapshot:
             return True

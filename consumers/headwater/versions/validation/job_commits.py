@@ -45,21 +45,21 @@ class JobCommits:
         runs = set() if write.run is None else {write.run}
         if facts.application is not None:
             of_application = select(run.run).where(run.application == facts.application)
-            runs |= {bytes(each) for each in connection.scalars(of_application)}
+            runs |= {bytes(run) for run in connection.scalars(of_application)}
         chosen = select(commit.id, commit.barrier, commit.committed_at, commit.batch_id)
         found = [(write.commit_id, write.barrier)] if not runs else []
         rows: list[Any] = []
-        for each in select_by_keys(connection, chosen.limit(MOST_COMMITS + 1), commit.run, runs):
-            rows.append(each)
-            found.append((bytes(each.id), each.barrier))
-        keys = [(each, barrier) for each, barrier in found if each is not None]
+        for row in select_by_keys(connection, chosen.limit(MOST_COMMITS + 1), commit.run, runs):
+            rows.append(row)
+            found.append((bytes(row.id), row.barrier))
+        keys = [(commit_id, barrier) for commit_id, barrier in found if commit_id is not None]
         is_cut = len(keys) > MOST_COMMITS
         writes = [] if is_cut else load_marked_writes(walk, keys)
-        times = [each.committed_at for each in rows if each.committed_at is not None] or [write.at]
+        times = [row.committed_at for row in rows if row.committed_at is not None] or [write.at]
         started = connection.scalars(select(run.started_at).where(run.run.in_(runs), run.started_at.is_not(None)))
         return cls(
             walk=walk,
-            writes=sorted(writes, key=lambda each: (each.barrier, each.at, not changes_rows(each))),
+            writes=sorted(writes, key=lambda write: (write.barrier, write.at, not changes_rows(write))),
             reads=[] if is_cut else load_marked_reads(walk, keys),
             began=min([*started, *times]),
             ended=max(times),
@@ -71,8 +71,8 @@ class JobCommits:
     def writes_by_table(self) -> Mapping[bytes, Sequence[SnapshotWrite]]:
         """The writes of each table, whatever names and places it had."""
         found: dict[bytes, list[SnapshotWrite]] = {}
-        for each in self.writes:
-            found.setdefault(self.table_of(each), []).append(each)
+        for write in self.writes:
+            found.setdefault(self.table_of(write), []).append(write)
         return found
 
     def table_of(self, ref: SnapshotWrite | SnapshotRead) -> bytes:
@@ -83,9 +83,9 @@ class JobCommits:
         """Return the snapshot whose rows a commit found. Commits of the job itself that changed no rows are passed
         over, such as its compactions."""
         kept = {
-            each.snapshot: each.parent
-            for each in self.writes_by_table[self.table_of(write)]
-            if not changes_rows(each) and each.snapshot is not None
+            other.snapshot: other.parent
+            for other in self.writes_by_table[self.table_of(write)]
+            if not changes_rows(other) and other.snapshot is not None
         }
         before = write.parent
         while before in kept:
@@ -103,7 +103,7 @@ class JobCommits:
             return True
         change = table_of(t.MODIFICATION).c
         found = select(change.produced).where(
-            change.dataset.in_([each.dataset for each in writes if each.dataset is not None]),
+            change.dataset.in_([write.dataset for write in writes if write.dataset is not None]),
             change.kind == "CreateTable",
             change.effect == "APPLIED",
             change.time >= self.began,

@@ -160,7 +160,7 @@ class ResultComparison:
     def is_equal(self) -> bool:
         rows = self.only_recorded or self.only_result or self.different
         columns = self.missing_in_result or self.missing_in_recorded
-        return not rows and not columns and not any(each.has_other_type for each in self.columns)
+        return not rows and not columns and not any(column.has_other_type for column in self.columns)
 
 
 class ValidationStatus(str, Enum):

@@ -13,7 +13,7 @@ class UnvalidatableError(TerminalError):
     def __init__(self, sink: str, problems: Sequence[str]) -> None:
         self.sink = sink
         self.problems = tuple(problems)
-        lines = "".join(f"\n  - {each}" for each in problems)
+        lines = "".join(f"\n  - {problem}" for problem in problems)
         super().__init__(f"{sink} can't be validated:{lines}")
 
 

@@ -43,19 +43,19 @@ class InputPlanner:
     def plan(self, write: SnapshotWrite, outputs: Collection[bytes]) -> tuple[PinnedInput, ...]:
         """Return the pins of a snapshot's job. Tables that it writes aren't pinned: its script makes them again."""
         found: dict[bytes, list[SnapshotRead]] = {}
-        for each in self._job.reads:
-            if each.dataset is None:
-                self._add_opaque(each)
-            elif (key := self._job.table_of(each)) not in outputs:
-                found.setdefault(key, []).append(each)
+        for read in self._job.reads:
+            if read.dataset is None:
+                self._add_opaque(read)
+            elif (key := self._job.table_of(read)) not in outputs:
+                found.setdefault(key, []).append(read)
         pinned = [self._pin(key, reads, write) for key, reads in found.items()]
         given = [
             PinnedInput(table=name, names=(name,), snapshot=version, is_recorded=name in self._used)
             for name, version in self._pins.items()
         ]
         self._note_unused({self._names[key].label for key in outputs if key in self._names})
-        known = [each for each in pinned if each is not None]
-        return (*sorted(known, key=lambda each: each.table), *given)
+        known = [input_ for input_ in pinned if input_ is not None]
+        return (*sorted(known, key=lambda input_: input_.table), *given)
 
     def _pin(self, key: bytes, reads: Sequence[SnapshotRead], write: SnapshotWrite) -> PinnedInput | None:
         dataset = self._names.get(key) or self._names[reads[0].dataset or b""]
@@ -63,14 +63,14 @@ class InputPlanner:
         if self._is_chosen(dataset.label, names, reads):
             return None
         why = _why_unpinnable(reads)
-        own = [each for each in reads if each.commit_id == write.commit_id] or reads
+        own = [read for read in reads if read.commit_id == write.commit_id] or reads
         snapshots = list(dict.fromkeys(map(_version_of, own)))
         if why is None and len(snapshots) > 1:
             why = f"it was read at {' and at '.join(map(str, snapshots))}: choose one by --pin {dataset.label}@SNAPSHOT"
         if why is not None:
             self._obstacles.add(f"{dataset.label} can't be pinned: {why}")
             return None
-        if others := sorted({str(_version_of(each)) for each in reads} - {str(snapshots[0])}):
+        if others := sorted({str(_version_of(read)) for read in reads} - {str(snapshots[0])}):
             other = f"another statement of the job read {dataset.label} at {', '.join(others)}"
             self._obstacles.note(f"{other}, and reads it at {snapshots[0]} now")
         return PinnedInput(
@@ -83,13 +83,13 @@ class InputPlanner:
 
     def _is_chosen(self, label: str, names: Sequence[str], reads: Sequence[SnapshotRead]) -> bool:
         """Return whether the caller says how a table is read, and note it if the recorded job read it otherwise."""
-        pinned = [each for each in names if each in self._pins]
+        pinned = [name for name in names if name in self._pins]
         self._used.update(pinned)
         chosen = self._pins[pinned[0]] if pinned else None
         now = f"at {chosen} now, as it is pinned" if chosen is not None else "as it is now, as that is allowed"
         if chosen is None and not any(map(self._obstacles.allows, names)):
             return False
-        known = sorted({str(each.snapshot) for each in reads if each.snapshot is not None} - {chosen})
+        known = sorted({str(read.snapshot) for read in reads if read.snapshot is not None} - {chosen})
         if (hidden := _why_hidden(reads)) is not None:
             self._obstacles.note(
                 f"of {label} it isn't shown at which version it was read, as {hidden}: it is read {now}"
@@ -101,7 +101,7 @@ class InputPlanner:
         return True
 
     def _other_places(self, reads: Sequence[SnapshotRead]) -> list[Dataset]:
-        return [self._names[each.dataset] for each in reads if each.dataset and each.dataset in self._names]
+        return [self._names[read.dataset] for read in reads if read.dataset and read.dataset in self._names]
 
     def _note_unused(self, written: Collection[str]) -> None:
         for name in self._pins:
@@ -128,21 +128,21 @@ def full_name_of(name: NameParts) -> str | None:
 
 
 def _why_hidden(reads: Sequence[SnapshotRead]) -> str | None:
-    return next((hidden_text(each.hidden, "what was read of it") for each in reads if each.hidden), None)
+    return next((hidden_text(read.hidden, "what was read of it") for read in reads if read.hidden), None)
 
 
 def _why_unpinnable(reads: Sequence[SnapshotRead]) -> str | None:
     if (hidden := _why_hidden(reads)) is not None:
         return f"{hidden}; choose a version by --pin TABLE@SNAPSHOT"
-    for each in reads:
-        if (place := _place_without_pins(each)) is not None:
+    for read in reads:
+        if (place := _place_without_pins(read)) is not None:
             return f"no lens pins what is read from {place}; {_ALLOW}"
-        if is_range(each) and each.format != TOPIC:
+        if is_range(read) and read.format != TOPIC:
             return f"the job read changes of it, and not the table at a version; {_ALLOW}"
-        if each.branch is not None:
-            return f"it was read on the branch {each.branch}, which may have moved; {_ALLOW}"
-        if _version_of(each) is None:
-            known = f": one of {each.candidates.strip('[]')}" if each.candidates else ""
+        if read.branch is not None:
+            return f"it was read on the branch {read.branch}, which may have moved; {_ALLOW}"
+        if _version_of(read) is None:
+            known = f": one of {read.candidates.strip('[]')}" if read.candidates else ""
             return f"which snapshot was read isn't known{known}; choose one by --pin TABLE@SNAPSHOT"
     return None
 
@@ -162,7 +162,9 @@ def _version_of(read: SnapshotRead) -> str | None:
     if read.since_version is None:
         return None
     starts, ends = json.loads(read.since_version), json.loads(read.version)
-    return json.dumps({each: [starts.get(each, 0), end] for each, end in ends.items()}, separators=(",", ":"))
+    return json.dumps(
+        {partition: [starts.get(partition, 0), end] for partition, end in ends.items()}, separators=(",", ":")
+    )
 
 
 def _names_of(reads: Sequence[SnapshotRead], datasets: Sequence[Dataset]) -> Iterator[str]:
@@ -170,9 +172,9 @@ def _names_of(reads: Sequence[SnapshotRead], datasets: Sequence[Dataset]) -> Ite
     for read in reads:
         if (name := full_name_of(read.name)) is not None:
             yield name
-    for each in datasets:
-        yield from (name for name in each.known_as if name.count(".") > 1)
-        yield from _paths_of(each)
+    for dataset in datasets:
+        yield from (name for name in dataset.known_as if name.count(".") > 1)
+        yield from _paths_of(dataset)
 
 
 def _paths_of(dataset: Dataset) -> Iterator[str]:
@@ -181,4 +183,4 @@ def _paths_of(dataset: Dataset) -> Iterator[str]:
         yield f"/{dataset.name.strip('/')}"
     elif slashes and "/" not in host:
         schemes = ("s3", "s3a", "s3n") if scheme.startswith("s3") else (scheme,)
-        yield from (f"{each}://{host}/{dataset.name.strip('/')}" for each in schemes)
+        yield from (f"{scheme}://{host}/{dataset.name.strip('/')}" for scheme in schemes)

@@ -121,23 +121,23 @@ def _refuse_many_commits(job: JobCommits, obstacles: ValidationObstacles) -> Non
 
 def _load_names(walk: TraversalContext, job: JobCommits) -> Mapping[bytes, Dataset]:
     refs: list[SnapshotWrite | SnapshotRead] = [*job.writes, *job.reads]
-    known = [each for each in refs if each.dataset is not None]
-    keys = {job.table_of(each) for each in known} | {each.dataset for each in known if each.dataset is not None}
+    known = [ref for ref in refs if ref.dataset is not None]
+    keys = {job.table_of(ref) for ref in known} | {ref.dataset for ref in known if ref.dataset is not None}
     return load_datasets(walk.connection, keys)
 
 
 def _add_gaps(connection: Connection, job: JobCommits, obstacles: ValidationObstacles) -> None:
     """Doubt what the job read where events of its run are missing."""
     limits = LimitCollector()
-    runs = {each.run for each in job.writes if each.run is not None}
+    runs = {write.run for write in job.writes if write.run is not None}
     add_known_limits(connection, {}, runs, limits)
-    for each in limits.as_limits({}):
-        if each.why.value == "GAP":
-            obstacles.add_doubt(f"lineage of the run has a gap: {each.detail or each.about}")
-    for namespace, name in {each.job for each in job.writes if each.job[1] is not None}:
+    for limit in limits.as_limits({}):
+        if limit.why.value == "GAP":
+            obstacles.add_doubt(f"lineage of the run has a gap: {limit.detail or limit.about}")
+    for namespace, name in {write.job for write in job.writes if write.job[1] is not None}:
         of_job = JobName(namespace=namespace, name=name or "")
         for gap in gaps(connection, job=of_job, since=moment_of(job.began), until=moment_of(job.ended)):
             if gap.cause in _HOLES:
                 obstacles.add_doubt(f"lineage of the run has a gap: {gap.detail}")
-    if any(each.made_from == "UNKNOWN" for each in job.writes) and not job.reads:
+    if any(write.made_from == "UNKNOWN" for write in job.writes) and not job.reads:
         obstacles.add_doubt("it is unknown what one of the job's commits read")

@@ -42,7 +42,7 @@ class OutputPlanner:
             self._obstacles.add(
                 f"the same job wrote {sink.table} again after that: validate {sink.table}@{made[-1]}, its last snapshot"
             )
-        writes = [each for each in self._job.writes_by_table[key] if changes_rows(each)]
+        writes = [write for write in self._job.writes_by_table[key] if changes_rows(write)]
         if sink.start is ResultStart.EMPTY and writes and not writes[0].restarts and sink.before is not None:
             return ComparedRows.ADDED
         since = next((n for n in range(len(writes) - 1, -1, -1) if writes[n].restarts), 0)
@@ -58,9 +58,9 @@ class OutputPlanner:
     def _redirect(self, key: bytes, *, is_sink: bool) -> RedirectedOutput | None:
         """Return where a table's writes are redirected; None, with a problem, if they can't be."""
         writes = self._job.writes_by_table[key]
-        name = next((full for each in reversed(writes) if (full := full_name_of(each.name)) is not None), None)
+        name = next((full for write in reversed(writes) if (full := full_name_of(write.name)) is not None), None)
         label = self._names[key].label if key in self._names else "something that Spark doesn't show"
-        if (why := next((each.hidden for each in writes if each.hidden), None)) is not None:
+        if (why := next((write.hidden for write in writes if write.hidden), None)) is not None:
             self._obstacles.add(f"{label} can't be redirected: {hidden_text(why, 'what was written to it')}")
             return None
         if name is None or writes[0].format not in PINNABLE:
@@ -68,18 +68,18 @@ class OutputPlanner:
                 cause = "it is written by its path alone" if name is None else f"a table of {writes[0].format} can't be"
                 self._obstacles.add(f"{label} can't be redirected: {cause}; name it by --allow to let it be written")
             return None
-        changing = [each for each in writes if changes_rows(each)]
-        if strange := [each.kind for each in changing if each.kind not in _REPEATABLE]:
+        changing = [write for write in writes if changes_rows(write)]
+        if strange := [write.kind for write in changing if write.kind not in _REPEATABLE]:
             self._obstacles.add(f"{label} was changed by {strange[0]}, which isn't run again")
-        if any(each.branch for each in writes):
+        if any(write.branch for write in writes):
             self._obstacles.add(f"{label} was written on the branch {writes[0].branch}, which isn't redirected")
-        if any(each.snapshot is None for each in changing):
+        if any(write.snapshot is None for write in changing):
             self._obstacles.add(f"which snapshot of {label} the job made isn't known: {writes[0].candidates or '?'}")
         return RedirectedOutput(
             table=name,
             format=writes[0].format,
             generation=writes[0].generation,
-            commits=tuple((each.parent, each.snapshot) for each in changing if each.snapshot is not None),
+            commits=tuple((write.parent, write.snapshot) for write in changing if write.snapshot is not None),
             start=self._start(key, changing),
             replaces_first=bool(changing) and changing[0].restarts,
         )
@@ -91,9 +91,9 @@ class OutputPlanner:
             return ResultStart.ABSENT
         if not writes or writes[0].parent is None:
             return ResultStart.EMPTY
-        made = {each.snapshot for each in writes}
-        reads = [each.snapshot for each in self._job.reads if self._job.table_of(each) == key]
-        adds_only = all(each.kind == _ADDS and each.replaced == "NOTHING" for each in writes)
+        made = {write.snapshot for write in writes}
+        reads = [read.snapshot for read in self._job.reads if self._job.table_of(read) == key]
+        adds_only = all(write.kind == _ADDS and write.replaced == "NOTHING" for write in writes)
         is_empty = not reads if adds_only else writes[0].restarts and made.issuperset(reads)
         is_empty = is_empty and not self._copies
         return ResultStart.EMPTY if is_empty else ResultStart.COPY

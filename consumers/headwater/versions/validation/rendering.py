@@ -48,13 +48,13 @@ def as_page(plan: ValidationPlan, outcome: ValidationOutcome, command: Sequence[
         chapters = list(_chapters(found))
         tiles.append(Tile("Recorded", f"{found.recorded_rows:,} rows", rows_text(plan.rows), "rows"))
         tiles.append(Tile("Result", f"{found.result_rows:,} rows", " ".join(command), "rows"))
-    inputs = [(each.table, each.snapshot, ", ".join(each.names)) for each in plan.inputs if each.is_recorded]
+    inputs = [(pinned.table, pinned.snapshot, ", ".join(pinned.names)) for pinned in plan.inputs if pinned.is_recorded]
     chapters.append(
         Chapter(
             "inputs",
             "What the job reads",
             "Each table was pinned to the snapshot that the recorded one was made from.",
-            [table(("table", "snapshot", "as"), inputs), *(callout(each) for each in plan.notes)],
+            [table(("table", "snapshot", "as"), inputs), *(callout(note) for note in plan.notes)],
         )
     )
     words = f"{' '.join(command)} ran again on the same inputs, and what it made was compared with {plan.label}."
@@ -76,9 +76,9 @@ def _chapters(found: ResultComparison) -> Iterator[Chapter]:
     yield Chapter("columns", "Columns", _columns_text(found), [_columns(found)])
     if found.samples_different:
         rows = [
-            (values_text(each.key), column, here, there)
-            for each in found.samples_different
-            for column, (here, there) in each.columns.items()
+            (values_text(sample.key), column, here, there)
+            for sample in found.samples_different
+            for column, (here, there) in sample.columns.items()
         ]
         yield Chapter("different", "Different", "", [table(("key", "column", "recorded", "result"), rows)])
     for anchor, title, samples in (
@@ -90,9 +90,9 @@ def _chapters(found: ResultComparison) -> Iterator[Chapter]:
 
 
 def _columns(found: ResultComparison) -> Markup:
-    rows = [(each.name, each.recorded_type, each.result_type, each.different) for each in found.columns]
-    rows += [(each, "there", "missing", None) for each in found.missing_in_result]
-    rows += [(each, "missing", "there", None) for each in found.missing_in_recorded]
+    rows = [(column.name, column.recorded_type, column.result_type, column.different) for column in found.columns]
+    rows += [(key, "there", "missing", None) for key in found.missing_in_result]
+    rows += [(key, "missing", "there", None) for key in found.missing_in_recorded]
     return table(("column", "recorded", "result", "different"), rows)
 
 
@@ -105,7 +105,7 @@ def _columns_text(found: ResultComparison) -> str:
 
 def _samples(samples: Sequence[SampleRow]) -> Markup:
     names = list(samples[0].values)
-    return table(("times", *names), [(each.count, *each.values.values()) for each in samples])
+    return table(("times", *names), [(sample.count, *sample.values.values()) for sample in samples])
 
 
 def values_text(values: Mapping[str, str | None]) -> str:

@@ -23,11 +23,11 @@ def insert_rows(spark: SparkSession, result: str, rows: DataFrame, *, but: Colle
     the sink; `but` are columns that the table's format fills."""
     import pyspark.sql.functions as f  # noqa: PLC0415 - with Spark only
 
-    columns = [each for each in spark.table(result).columns if each not in but]
-    known, there = ({each.casefold() for each in names} for names in (columns, rows.columns))
-    if gone := [each for each in rows.columns if each.casefold() not in known]:
+    columns = [column for column in spark.table(result).columns if column not in but]
+    known, there = ({name.casefold() for name in names} for names in (columns, rows.columns))
+    if gone := [column for column in rows.columns if column.casefold() not in known]:
         raise ResultRowsError(f"column {gone[0]} was dropped from the sink since, so its rows of then don't fit")
-    values = (f.col(f"`{each}`") if each.casefold() in there else f.lit(None).alias(each) for each in columns)
+    values = (f.col(f"`{column}`") if column.casefold() in there else f.lit(None).alias(column) for column in columns)
     rows.select(*values).createOrReplaceTempView(_VIEW)
     try:
         spark.sql(f"INSERT INTO {result} SELECT * FROM {_VIEW}")  # noqa: S608 - names of ours

@@ -57,38 +57,38 @@ class ResultTables:
         """Those whose results weren't there before: they alone are removed."""
         self._namespaces: list[str] = []
         """The catalogs in which the namespace wasn't there before."""
-        for each in outputs:
-            name = f"{_catalog_of(each.table)}.{scratch}.{each.table.rpartition('.')[2]}"
+        for output in outputs:
+            name = f"{_catalog_of(output.table)}.{scratch}.{output.table.rpartition('.')[2]}"
             others = (f"{name}_{number}" for number in count(2))
-            self.names[each.table] = next(
+            self.names[output.table] = next(
                 one for one in (name, *islice(others, len(outputs))) if one not in self.names.values()
             )
 
     def create(self) -> None:
         """Make the results: like their sinks, empty or with what those held before the job."""
-        for catalog in sorted({_catalog_of(each.table) for each in self._outputs}):
+        for catalog in sorted({_catalog_of(output.table) for output in self._outputs}):
             if not _has_namespace(self._spark, catalog, self._scratch):
                 self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS `{catalog}`.`{self._scratch}`")
                 self._namespaces.append(catalog)
-        for each in self._outputs:
-            name = self.names[each.table]
+        for output in self._outputs:
+            name = self.names[output.table]
             if self._spark.catalog.tableExists(full_name(name)):
                 raise ResultTableError(f"{name} is there already: drop it, or name another namespace by --scratch")
-            self._own.append(each)
-            if each.start is ResultStart.ABSENT:
+            self._own.append(output)
+            if output.start is ResultStart.ABSENT:
                 continue
             try:
-                self._make(each, name)
+                self._make(output, name)
             except Exception as e:
-                raise ResultTableError(f"no result table can be made like {each.table}: {_first_line(e)}") from e
+                raise ResultTableError(f"no result table can be made like {output.table}: {_first_line(e)}") from e
 
     def drop(self, spark: SparkSession) -> list[str]:
         """Remove the results, and return those that couldn't be removed. They share no file with their sinks."""
         left = []
-        for each in self._own:
-            name = self.names[each.table]
+        for output in self._own:
+            name = self.names[output.table]
             try:
-                _drop(spark, name, purge=each.format == "ICEBERG")
+                _drop(spark, name, purge=output.format == "ICEBERG")
             except Exception:  # noqa: BLE001 - what is left is said by name
                 left.append(name)
         for catalog in () if left else self._namespaces:
@@ -146,7 +146,7 @@ def states_needed(output: RedirectedOutput, *, snapshot: int | None, rows: Compa
         found.append(snapshot)
         if rows is ComparedRows.ADDED:
             found += [made if output.format == HUDI else parent for parent, made in output.commits]
-    return list(dict.fromkeys(each for each in found if each is not None))
+    return list(dict.fromkeys(problem for problem in found if problem is not None))
 
 
 def additions_of(spark: SparkSession, output: RedirectedOutput) -> DataFrame:
@@ -175,7 +175,7 @@ def replaces_rows_of_keys(spark: SparkSession, output: RedirectedOutput) -> bool
 
 def problems_of_input(spark: SparkSession, pinned: PinnedInput) -> Iterator[str]:
     """Yield why a pinned table can't be read at its version any more."""
-    name = next((each for each in pinned.names if "/" not in each), None)
+    name = next((name for name in pinned.names if "/" not in name), None)
     if name is None or pinned.format in {None, TOPIC}:
         return  # read by its path alone, chosen by the user, or a topic: reading it says what is wrong
     yield from problems_of_table(spark, name, int(pinned.snapshot), pinned.generation, pinned.format)
@@ -209,7 +209,7 @@ def _problems_of_hudi(spark: SparkSession, table: str, snapshot: int) -> Iterato
             hudi_tables.state_at(spark, full_name(table), snapshot).limit(1).collect()
     except Exception as e:  # noqa: BLE001
         found = [f"can't be read: {_first_line(e)}"]
-    yield from (f"{table}@{snapshot} {each}" for each in found)
+    yield from (f"{table}@{snapshot} {problem}" for problem in found)
 
 
 def problems_of_settings(spark: SparkSession, output: RedirectedOutput) -> Iterator[str]:
@@ -226,8 +226,8 @@ def problems_of_uses(
     for output in outputs:
         if output.start is not ResultStart.EMPTY or output.before is None:
             continue
-        effects = [each.effect for each in uses if each.table == results[output.table]]
-        effects = [each for each in effects if each is not TargetEffect.KEEPS]
+        effects = [use.effect for use in uses if use.table == results[output.table]]
+        effects = [effect for effect in effects if effect is not TargetEffect.KEEPS]
         if output.replaces_first:
             is_independent = effects[:1] == [TargetEffect.REPLACES_ALL]
             usual = "replaced all rows of it first"

@@ -37,13 +37,13 @@ def as_one_statement(job: JobCommits, write: SnapshotWrite, obstacles: Validatio
         key = job.table_of(each) if each.dataset is not None else each.id
         newest[key] = each
         first.setdefault(key, each)
-    whole = [_up_to(each, first[key]) for key, each in newest.items()]
-    own = [each._replace(commit_id=write.commit_id or each.commit_id, barrier=write.barrier) for each in whole]
-    if began and any(each.format == TOPIC for each in own):
+    whole = [_up_to(read, first[key]) for key, read in newest.items()]
+    own = [read._replace(commit_id=write.commit_id or read.commit_id, barrier=write.barrier) for read in whole]
+    if began and any(read.format == TOPIC for read in own):
         obstacles.add_doubt(
             f"the stream's batches before {began} aren't known, and so not where it began to read a topic"
         )
-    if any(is_range(each) and each.since is not None and each.format != TOPIC for each in first.values()):
+    if any(is_range(read) and read.since is not None and read.format != TOPIC for read in first.values()):
         obstacles.note("the stream began behind the first snapshot of a source: a batch job reads that, too")
     obstacles.note("a stream made it: the job is run as one batch, and all rows are compared")
     return replace(job, writes=[write], reads=own, is_stream=False, is_cut=False)
@@ -69,7 +69,7 @@ def _load_reads(job: JobCommits, write: SnapshotWrite) -> tuple[Sequence[Snapsho
     )
     rows = connection.execute(until.order_by(commit.barrier.desc()).limit(_NEWEST)).all()
     rows = [*rows, *connection.execute(until.order_by(commit.barrier).limit(1)).all()]
-    return load_marked_reads(job.walk, {(bytes(each.id), each.barrier) for each in rows}), rows[-1].batch_id or 0
+    return load_marked_reads(job.walk, {(bytes(row.id), row.barrier) for row in rows}), rows[-1].batch_id or 0
 
 
 def _up_to(read: SnapshotRead, first: SnapshotRead) -> SnapshotRead:

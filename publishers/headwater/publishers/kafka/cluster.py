@@ -104,7 +104,7 @@ class KafkaCluster:
             if found.error.code() in _ABSENT_TOPIC:
                 return None
             raise self._describe_refusal(found.error, "see")
-        replicas = min((len(each.replicas) for each in found.partitions.values()), default=1)
+        replicas = min((len(partition.replicas) for partition in found.partitions.values()), default=1)
         return KafkaTopic(name, str(metadata.cluster_id), len(found.partitions), self._settings(deadline), replicas)
 
     def create_command(self) -> str:
@@ -203,7 +203,7 @@ class KafkaCluster:
 def describe_missing_right(config: KafkaConfig, what: str) -> str:
     """Words for a right that is missing."""
     operations = {"write to": ("Write", "Describe"), "make": ("Create",)}.get(what, ("Describe",))
-    grant = " ".join(f"--operation {each}" for each in operations)
+    grant = " ".join(f"--operation {operation}" for operation in operations)
     return (
         f"no right to {what} the topic {config.topic}: kafka-acls.sh --bootstrap-server {config.bootstrap_servers} "
         f"--add --allow-principal User:{config.producer.get('sasl.username', '<name>')} {grant} --topic {config.topic}"

@@ -61,7 +61,7 @@ def check_network(config: KafkaConfig, executor: Executor) -> Iterator[CheckResu
             reached.append(acked_position.result(2 * _TIMEOUT_SECONDS))
         except NotYet:  # noqa: PERF203 - a handful
             reached.append(Reachability(server, why_not="the name service doesn't answer"))
-    is_enough = any(each.seconds is not None for each in reached)
+    is_enough = any(server.seconds is not None for server in reached)
     yield from _check_addresses(reached, is_enough=is_enough)
     yield from _check_connections(reached, is_enough=is_enough)
 
@@ -144,7 +144,7 @@ def _try_to_reach(server: BrokerAddress) -> Reachability:
         found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as e:
         return Reachability(server, why_not=f"{server.host} isn't known here ({getattr(e, 'strerror', None) or e})")
-    addresses = tuple(dict.fromkeys(str(each[4][0]) for each in found))
+    addresses = tuple(dict.fromkeys(str(address[4][0]) for address in found))
     began = time.monotonic()
     try:
         socket.create_connection((server.host, server.port), _TIMEOUT_SECONDS).close()
@@ -157,28 +157,28 @@ def _try_to_reach(server: BrokerAddress) -> Reachability:
 
 
 def _check_addresses(reached: list[Reachability], *, is_enough: bool) -> Iterator[CheckResult]:
-    known = {each.server.host: ", ".join(each.addresses) for each in reached if each.addresses}
+    known = {server.server.host: ", ".join(server.addresses) for server in reached if server.addresses}
     if known:
         words = [host if host == addresses else f"{host} is {addresses}" for host, addresses in known.items()]
         yield CheckResult.ok("addresses", "; ".join(words))
-    for each in reached:
-        if not each.addresses:
+    for server in reached:
+        if not server.addresses:
             advice = "put bootstrap.servers right, or the name service (/etc/hosts, DNS) of this machine"
-            yield _unreachable_result("addresses", each, advice, is_enough=is_enough)
+            yield _unreachable_result("addresses", server, advice, is_enough=is_enough)
 
 
 def _check_connections(reached: list[Reachability], *, is_enough: bool) -> Iterator[CheckResult]:
     taken = [
-        f"{each.server} took a connection after {each.seconds * 1000:.1f} ms"
-        for each in reached
-        if each.seconds is not None
+        f"{server.server} took a connection after {server.seconds * 1000:.1f} ms"
+        for server in reached
+        if server.seconds is not None
     ]
     if taken:
         yield CheckResult.ok("connection", "; ".join(taken))
-    for each in reached:
-        if each.addresses and each.seconds is None:
+    for server in reached:
+        if server.addresses and server.seconds is None:
             advice = "is a broker running there, is the port right, and may this machine connect to it?"
-            yield _unreachable_result("connection", each, advice, is_enough=is_enough)
+            yield _unreachable_result("connection", server, advice, is_enough=is_enough)
 
 
 def _unreachable_result(step: str, each: Reachability, advice: str, *, is_enough: bool) -> CheckResult:

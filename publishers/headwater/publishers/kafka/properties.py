@@ -67,7 +67,7 @@ def without_wrong_properties(
     """Return the configuration of a listener without the properties that can be left out, after reporting each."""
     given = {key: value for key, value in values.items() if key.startswith(_SECTION) and key != _SECTION}
     properties = {key.removeprefix(_SECTION): value for key, value in given.items()}
-    if not any(refuse_property(*each) for each in properties.items()) and _find_fault(properties) is None:
+    if not any(refuse_property(*given) for given in properties.items()) and _find_fault(properties) is None:
         return values
     right = dict(values)
     for key, value in given.items():

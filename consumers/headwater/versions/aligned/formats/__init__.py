@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FORMATS: Final[dict[str, type[AlignableTable]]] = {
-    each.format: each for each in (IcebergTable, DeltaTable, PaimonTable)
+    table_type.format: table_type for table_type in (IcebergTable, DeltaTable, PaimonTable)
 }
 
 

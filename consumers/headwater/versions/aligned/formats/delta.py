@@ -65,7 +65,7 @@ class DeltaTable(AlignableTable):
         found = list(self._since(at.snapshot))
         if len(found) < self._version - at.snapshot:
             return None
-        return [SourceCommit(each.version, each.effect, each.operation) for each in found]
+        return [SourceCommit(commit.version, commit.effect, commit.operation) for commit in found]
 
     def additions(
         self,
@@ -80,9 +80,9 @@ class DeltaTable(AlignableTable):
         inside: Any = self.spark
         jvm = inside._jvm  # noqa: SLF001
         files = jvm.java.util.ArrayList()
-        for each in commits:
-            if each.effect is CommitEffect.ADDS:
-                for line in self._added_by(each.snapshot):
+        for commit in commits:
+            if commit.effect is CommitEffect.ADDS:
+                for line in self._added_by(commit.snapshot):
                     files.add(jvm.org.apache.spark.sql.delta.actions.Action.fromJson(line))
         several = jvm.org.apache.spark.api.python.PythonUtils.toSeq(files)
         purpose = jvm.scala.Option.apply(f"headwater changes {after.snapshot + 1} {until.snapshot}")
@@ -121,7 +121,7 @@ class DeltaTable(AlignableTable):
             newest = self._snapshot.transactions().get(app)
             is_there = newest.isDefined() and int(newest.get()) >= int(number)
             return WriteSearch(self._version if is_there else None, is_certain=True)
-        found = (each.version for each in self._since(after) if (app, int(number)) in each.transactions)
+        found = (commit.version for commit in self._since(after) if (app, int(number)) in commit.transactions)
         return WriteSearch(next(found, None), is_certain=True)
 
     def fault_of_write(self, mark: str, after: int | None) -> str | None:
@@ -158,11 +158,11 @@ class DeltaTable(AlignableTable):
     def _columns_at(self, version: int) -> Any:
         """Return a snapshot with the columns of a version: the newest one, if nothing has changed them since."""
         later = list(self._since(version))
-        if len(later) == self._version - version and not any(each.changes_columns for each in later):
+        if len(later) == self._version - version and not any(commit.changes_columns for commit in later):
             return self._snapshot
         log, name = self._log, "getSnapshotAt"
-        defaults = sorted(each for each in dir(log) if each.startswith(f"{name}$default$"))
-        return getattr(log, name)(version, *(getattr(log, each)() for each in defaults))
+        defaults = sorted(name_ for name_ in dir(log) if name_.startswith(f"{name}$default$"))
+        return getattr(log, name)(version, *(getattr(log, default)() for default in defaults))
 
     def _read(self, version: int) -> str | None:
         """Return a commit's file in the log; None if it isn't there any more."""
@@ -190,12 +190,14 @@ class _Commit:
 
 def _parse(version: int, text: str) -> _Commit:
     actions = [json.loads(line) for line in text.splitlines() if line.strip()]
-    removes = any("remove" in each and each["remove"].get("dataChange", True) for each in actions)
-    info: dict[str, object] = next((each["commitInfo"] for each in actions if "commitInfo" in each), {})
-    transactions = frozenset((each["txn"]["appId"], int(each["txn"]["version"])) for each in actions if "txn" in each)
+    removes = any("remove" in action and action["remove"].get("dataChange", True) for action in actions)
+    info: dict[str, object] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    transactions = frozenset(
+        (action["txn"]["appId"], int(action["txn"]["version"])) for action in actions if "txn" in action
+    )
     adds = any(map(_adds_rows, actions))
     effect = CommitEffect.CHANGES if removes else CommitEffect.ADDS if adds else CommitEffect.KEEPS
-    changes_columns = any("metaData" in each or "protocol" in each for each in actions)
+    changes_columns = any("metaData" in action or "protocol" in action for action in actions)
     return _Commit(version, str(info.get("operation", "UNKNOWN")), effect, changes_columns, transactions)
 
 

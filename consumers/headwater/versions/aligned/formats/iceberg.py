@@ -73,14 +73,14 @@ class IcebergTable(AlignableTable):
         """Walk back to what is known; the rest follows it as before, because a snapshot's parent never changes."""
         if self._table.snapshot(at.snapshot) is None:
             return None
-        known = {each.snapshot: place for place, each in enumerate(self._line)}
+        known = {commit.snapshot: place for place, commit in enumerate(self._line)}
         begins, new = known.get(at.snapshot), list[SourceCommit]()
-        for each in self._ancestors():
-            number = int(each.snapshotId())
+        for snapshot in self._ancestors():
+            number = int(snapshot.snapshotId())
             if begins is not None and (place := known.get(number, -1)) >= begins:
                 self._line = [*self._line[begins : place + 1], *reversed(new)]
                 return self._line[1:]
-            operation = str(each.operation())
+            operation = str(snapshot.operation())
             new.append(SourceCommit(number, _EFFECTS.get(operation, CommitEffect.CHANGES), operation))
             if number == at.snapshot:
                 self._line = new[::-1]
@@ -113,10 +113,10 @@ class IcebergTable(AlignableTable):
         if at is None:
             raise UnalignableTableError(_EXPIRED.format(table=self.name, snapshot=after))
         later = []
-        for each in self._ancestors():
-            if each.snapshotId() == after:
+        for snapshot in self._ancestors():
+            if snapshot.snapshotId() == after:
                 break
-            later.append(int(each.timestampMillis()))
+            later.append(int(snapshot.timestampMillis()))
         else:
             raise UnalignableTableError(
                 f"{self.name}@{after} isn't in the history of the table any more: it was rolled back"
@@ -150,27 +150,27 @@ class IcebergTable(AlignableTable):
 
     def find_mark(self, mark: str, after: int | None) -> WriteSearch:
         last: Any = None
-        for each in self._written():
-            if each.snapshotId() == after:
+        for snapshot in self._written():
+            if snapshot.snapshotId() == after:
                 return WriteSearch(None, is_certain=True)
-            found = each.summary().get(_PROPERTY)
+            found = snapshot.summary().get(_PROPERTY)
             if found == mark:
-                return WriteSearch(int(each.snapshotId()), is_certain=True)
+                return WriteSearch(int(snapshot.snapshotId()), is_certain=True)
             if found is not None and is_earlier(found, mark):
                 return WriteSearch(None, is_certain=True)
-            last = each
+            last = snapshot
         is_whole = last is None or last.parentId() is None
         return WriteSearch(None, is_certain=after is None and is_whole)
 
     def fault_of_write(self, mark: str, after: int | None) -> str | None:
         """A compaction in the same write changes no row."""
         application, marked, unmarked = self.spark.sparkContext.applicationId, list[int](), list[int]()
-        for each in self._written():
-            if each.snapshotId() == after:
+        for snapshot in self._written():
+            if snapshot.snapshotId() == after:
                 break
-            summary, number = each.summary(), int(each.snapshotId())
+            summary, number = snapshot.summary(), int(snapshot.snapshotId())
             found = summary.get(_PROPERTY)
-            if found == mark and _EFFECTS.get(str(each.operation())) is not CommitEffect.KEEPS:
+            if found == mark and _EFFECTS.get(str(snapshot.operation())) is not CommitEffect.KEEPS:
                 marked.append(number)
             elif found is None and summary.get("spark.app.id") == application:
                 unmarked.append(number)
@@ -189,7 +189,11 @@ class IcebergTable(AlignableTable):
             branch = staged = None
         branch = self._branch or branch
         if staged is not None and branch is None:
-            yield from (each for each in list(self._table.snapshots())[::-1] if each.summary().get("wap.id") == staged)
+            yield from (
+                snapshot
+                for snapshot in list(self._table.snapshots())[::-1]
+                if snapshot.summary().get("wap.id") == staged
+            )
         at = None if branch is None else self._table.snapshot(branch)
         yield from self._ancestors(at)  # a branch that isn't there yet begins at main
 

@@ -131,8 +131,8 @@ class PaimonTable(AlignableTable):
     def fault_of_write(self, mark: str, after: int | None) -> str | None:
         """A write that also compacts has two snapshots of one user."""
         numbers = range((after or 0) + 1, (self.newest() or 0) + 1)
-        users = {str(self._snapshots.snapshot(each).commitUser()) for each in numbers}
-        several = len([each for each in users if each.startswith(f"{mark}_")]) > 1
+        users = {str(self._snapshots.snapshot(number).commitUser()) for number in numbers}
+        several = len([user for user in users if user.startswith(f"{mark}_")]) > 1
         return f"it has more than one commit of the barrier {mark}" if several else None
 
     def find_mark(self, mark: str, after: int | None) -> WriteSearch:
@@ -150,7 +150,7 @@ class PaimonTable(AlignableTable):
 
 def _runs_without_changes(commits: Sequence[SourceCommit]) -> Iterator[tuple[int, int]]:
     """Yield the first and the last of neighbouring commits that only add rows or keep them."""
-    for is_changed, several in groupby(commits, key=lambda each: each.effect is CommitEffect.CHANGES):
-        numbers = [each.snapshot for each in several]
+    for is_changed, several in groupby(commits, key=lambda commit: commit.effect is CommitEffect.CHANGES):
+        numbers = [commit.snapshot for commit in several]
         if not is_changed:
             yield numbers[0], numbers[-1]
