@@ -61,6 +61,11 @@ FORBIDDEN = [
     ("consumers/headwater/cli", "headwater.testing", "the command line doesn't need the testing kit"),
     ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.records", "layers within capture"),
     ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.translation", "layers within capture"),
+    (
+        "listeners/headwater/listeners/capture/formats/delta",
+        "headwater.listeners.capture.formats",
+        "a format is given what it asks of others: it doesn't look them up",
+    ),
 ]
 ALLOWED = [
     ("listeners/headwater/lens", "pyspark.sql"),
