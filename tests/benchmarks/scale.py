@@ -19,8 +19,6 @@ from headwater.events import Committed, DatasetId, Format, Input, JobName, Outpu
 from headwater.events.avro import Codec
 from headwater.events.jobs import CommitKind, OverwriteScope, RangeStart, ReadMode
 from headwater.events.keys import key_of
-from headwater.lineage.mapping.batch_mapper import MOST_MEMORY
-from headwater.lineage.mapping.event_templates import LEARNABLE
 from headwater.testing.examples import FINGERPRINT, PRODUCER, RUN
 
 SECONDS_A_YEAR: Final = 365.25 * 86_400
@@ -32,12 +30,8 @@ LARGEST_TABLE: Final = 32 << 40
 class Measured:
     """Figures of docs/figures.md and of the decisions: a machine with 2 cores that runs broker and database too."""
 
-    writer: float = 20_441
-    """Mixed events a second, one process that knows the shapes of events, PostgreSQL with fsync on."""
-    readers: float = 26_757
-    """The same with two reading processes."""
-    learning: float = 10_500
-    """The same by one process that still learns shapes."""
+    writer: float = 10_500
+    """Mixed events a second, one process, PostgreSQL with fsync on."""
     bytes_an_edge: float = 705
     """On PostgreSQL at 10^6 edges, with everything that belongs to an edge."""
     bytes_an_edge_sqlite: float = 518
@@ -180,7 +174,6 @@ def main() -> int:
         len(Codec().encode(event_of(job, job // 2))) for job in range(0, platform.jobs, max(1, platform.jobs // 500))
     ]
     size = statistics.mean(sizes)
-    shapes = int(MOST_MEMORY / (LEARNABLE["Committed"].memory * size))
     edges = load.commits * platform.edges_a_commit
     month = edges * SECONDS_A_YEAR / 12 * measured.bytes_an_edge
     print(f"{platform.jobs:,} jobs, {load.commits * 60:,.0f} commits a minute, {platform.edges:.0e} edges\n")
@@ -188,11 +181,7 @@ def main() -> int:
         ("events a second: commits, heartbeats, job lineage", " + ".join(f"{each:,.0f}" for each in load)),
         ("bytes of a commit on the bus", f"{size:,.0f}"),
         ("MB a second on the bus, uncompressed", f"{load.events * size / 1e6:.1f}"),
-        ("shapes that one process can know, of as many jobs", f"{shapes:,} of {platform.jobs:,}"),
-        ("of what one process that knows them all would write", f"{load.events / measured.writer:.0%}"),
-        ("of what one process with two readers would", f"{load.events / measured.readers:.0%}"),
-        ("of what one process that always learns would", f"{load.events / measured.learning:.0%}"),
-        ("processes that together know all shapes", f"{-(-platform.jobs // shapes)}"),
+        ("of what one process would write", f"{load.events / measured.writer:.0%}"),
         ("edges a second", f"{edges:,.0f}"),
         ("years until there are so many edges", f"{platform.edges / edges / SECONDS_A_YEAR:.1f}"),
         ("TB of them on PostgreSQL", f"{platform.edges * measured.bytes_an_edge / 1e12:,.0f}"),

@@ -220,7 +220,7 @@ def writing(stage: Stage, spark: Any, count: int, aims: Aims) -> None:
 
     topic, keys = stage.topic(count), shuffle_keys(2)
     servers = {"kafka.bootstrap.servers": stage.kafka, "subscribe": topic, "includeHeaders": "true"}
-    bus = BusReading("kafka", "c", topic, topic, 100, as_copy=True)
+    bus = BusReading("kafka", "c", topic, topic, 100)
     records = from_kafka(spark.read.format("kafka").options(**servers).load())
     shares = records.mapInArrow(reading_task(bus, keys), SCHEMA).repartition(2, "key")
     packed = shares.rdd.mapPartitions(pack_bucket).cache()
@@ -256,8 +256,8 @@ def pack_bucket(rows: Iterable[Any]) -> Iterator[tuple[bytes, int]]:
     merged = MergedShares()
     for row in rows:
         merged.add(Share.unpack(row.data), len(row.data))
-    packed = pack_rows(merged.rows.values(), merged.copies, as_copy=True)
-    yield pickle.dumps(packed), sum(each.total for each in packed)
+    packed = pack_rows(merged.rows.values())
+    yield pickle.dumps(packed), sum(len(each.rows) for each in packed)
 
 
 def bare_writer(url: str) -> Callable[[Iterable[Any]], None]:

@@ -24,11 +24,10 @@ from sqlalchemy import Engine, text
 
 from headwater import local
 from headwater.lineage.api import DataLineage, TableLineage
-from headwater.lineage.bulk import WriteBatch
-from headwater.lineage.bulk.packing import group_by_kind
+from headwater.lineage.bulk import WriteBatch, pack_rows
 from headwater.lineage.mapping import map_event
 from headwater.lineage.meta import DatabaseLineageMeta
-from headwater.lineage.rows import KINDS, Precedence, Row
+from headwater.lineage.rows import KINDS, Precedence, Row, merge_by_key
 from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
@@ -114,7 +113,7 @@ def batches() -> list[list[Row]]:
     found = []
     for number in range(BATCHES):
         emitted = (row for n in range(EVENTS) for row in map_event(_event(number * EVENTS + n + 1)))
-        found.append([row for pile in group_by_kind(emitted) for row in pile.rows])
+        found.append(list(merge_by_key(emitted).values()))
     return found
 
 
@@ -140,7 +139,7 @@ def emptied(store: Store) -> None:
 
 def postgres(aims: Aims) -> None:
     emitted = batches()
-    packed = [{pile.kind.name: pile.ordered() for pile in group_by_kind(rows)} for rows in emitted]
+    packed = [{each.name: each.rows for each in pack_rows(rows)} for rows in emitted]
     number = sum(map(len, emitted))
     with local.postgres(durable=True) as server, open_store(server.address) as store:
         bare = Bare(store.engine)

@@ -4,8 +4,7 @@ PostgreSQL waits for its disk as a real one does, unless --fsync-off is given; t
 
 The broker, the database, the writer and what times them share this machine. Beside the rate of the whole path stand its
 parts by themselves: what decoding and making rows takes, what merging those rows takes that were made before, and what
-COPY and statements written by hand take for the same rows. From the first events of each job and shape it learns, which
-takes longer: so there are many of them.
+COPY and statements written by hand take for the same rows.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.plain_pipeline import PlainPipeline, PreparedBatch
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
-from headwater.lineage.bulk import BusPartition, WriteBatch
-from headwater.lineage.bulk.packing import group_by_kind
+from headwater.lineage.bulk import BusPartition, WriteBatch, pack_rows
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from tests.benchmarks.harness import fsync_words
@@ -123,9 +121,7 @@ def parts(url: str, data: list[bytes]) -> Parts:
         batches = [SourceBatch(tuple(taken[at : at + AT_ONCE])) for at in range(0, len(taken), AT_ONCE)]
         prepared: list[WriteBatch] = []
         making = seconds(lambda: prepared.extend(_rows_of(pipeline.prepare(each)) for each in batches))
-        packed = [
-            {pile.kind.name: pile.ordered() for pile in group_by_kind(each.rows, each.copies)} for each in prepared
-        ]
+        packed = [{packed.name: packed.rows for packed in pack_rows(each.rows)} for each in prepared]
         merging = seconds(lambda: [store.bulk.merge(each) for each in prepared])
         digest = digest_in(store)
         emptied(store)
@@ -139,7 +135,7 @@ def parts(url: str, data: list[bytes]) -> Parts:
 
 
 def _rows_of(prepared: PreparedBatch) -> WriteBatch:
-    return WriteBatch(prepared.rows, prepared.copies)
+    return WriteBatch(prepared.rows)
 
 
 def digest_in(store: Store) -> str:

@@ -30,7 +30,6 @@ from headwater.lineage.bulk import (
     InstantState,
     WriteBatch,
     WriterInstant,
-    packed_rows,
     postgres,
     timeline,
 )
@@ -128,12 +127,12 @@ def bad(rows: list[Row]) -> list[Row]:
 
 def mapped(events: list[Event]) -> WriteBatch:
     """What the writer's mapper makes of them: facts in COPY's format."""
-    mapper = BatchMapper(packs=True)
+    mapper = BatchMapper()
     for each in events:
         mapper.add(Codec().encode(each))
     batch = mapper.drain()
-    assert len(batch.copies) > packed_rows.FEW, "fewer go another way"
-    return WriteBatch(batch.rows, copies=batch.copies)
+    assert len(batch.rows) > postgres.FEW, "fewer go another way"
+    return WriteBatch(batch.rows)
 
 
 @pytest.mark.parametrize("engine", DATABASES[1:2], indirect=True)

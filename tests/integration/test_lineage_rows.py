@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, create_engine
 
 from headwater.events import DatasetId, Event, Input, JobLineage, Output
 from headwater.events.clock import micros_of
-from headwater.lineage.bulk import merge_packed, merge_rows, pack_rows, packed_rows, postgres
+from headwater.lineage.bulk import merge_packed, merge_rows, pack_rows, postgres
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.rows.tables import READ, WRITE
@@ -38,7 +38,7 @@ Appended: TypeAlias = "tuple[Event, int | None]"
 
 
 def _merge_packed(connection: Connection, rows: Iterable[Row]) -> int:
-    return merge_packed(connection, pack_rows(rows, as_copy=connection.dialect.name == "postgresql"))
+    return merge_packed(connection, pack_rows(rows))
 
 
 _WAYS: dict[str, Way] = {"bulk": merge_rows, "copied": merge_rows, "packed": _merge_packed}
@@ -85,7 +85,6 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
     with pytest.MonkeyPatch.context() as patch:
         if way in {"copied", "packed"}:  # PostgreSQL's way for many, for a single row too
             patch.setattr(postgres, "FEW", 0)
-            patch.setattr(packed_rows, "FEW", 0)
         yield Store(engine, _WAYS[way])
     METADATA.drop_all(engine)
     engine.dispose()

@@ -15,15 +15,13 @@ from headwater.events.changes import SetComment, SetProperty
 from headwater.events.envelope import EventPart
 from headwater.events.jobs import Input, Output
 from headwater.lineage.mapping import BatchMapper, map_event
-from headwater.lineage.rows import KINDS, Row, RowSet
-from headwater.lineage.rows.copy_format import decode_copy_row
+from headwater.lineage.rows import Row, RowSet
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
 from tests.kit.effort import examples
 from tests.kit.lineage.row_strategies import pooled, unique
 
 CODEC = Codec()
-KINDS_BY_NAME = {kind.name: kind for kind in KINDS}
 LEARNED = (Committed, JobLineage, AlterTable, JobStatusChanged)
 COMMITS = [each for each in EXAMPLES if isinstance(each, LEARNED)]
 TEXTS = st.sampled_from(
@@ -40,8 +38,8 @@ def by_the_law(emitted: list[tuple[Event, int | None]]) -> str:
     return state.digest()
 
 
-def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int, *, packs: bool = False) -> str:
-    state, mapper = RowSet(), BatchMapper(packs=packs)
+def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int) -> str:
+    state, mapper = RowSet(), BatchMapper()
     for number, (event, appended) in enumerate(emitted, 1):
         assert mapper.add(CODEC.encode(event), appended) is None
         if number % size == 0:
@@ -52,13 +50,9 @@ def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int, *, pack
 
 
 def rows_of(mapper: BatchMapper) -> list[Row]:
-    batch = mapper.drain()
-    unpacked = [
-        decode_copy_row(KINDS_BY_NAME[name], data)
-        for name in batch.copies.kinds
-        for data in batch.copies.ordered(KINDS_BY_NAME[name])
-    ]
-    return [*batch.rows, *unpacked]
+    rows = mapper.drain().rows
+    assert len({row.id for row in rows}) == len(rows)
+    return rows
 
 
 @st.composite
@@ -103,11 +97,11 @@ def alike(draw: st.DrawFn) -> Event:
 
 
 @pytest.mark.slow
-@given(st.lists(alike(), max_size=12).map(unique), NOW, st.integers(1, 5), st.booleans())
+@given(st.lists(alike(), max_size=12).map(unique), NOW, st.integers(1, 5))
 @settings(max_examples=examples(150), deadline=None)
-def test_of_events_that_are_alike(emitted: list[Event], appended: int | None, size: int, packs: bool) -> None:
+def test_of_events_that_are_alike(emitted: list[Event], appended: int | None, size: int) -> None:
     both = [(event, appended) for event in emitted]
-    assert by_the_short_way(both, size, packs=packs) == by_the_law(both)
+    assert by_the_short_way(both, size) == by_the_law(both)
 
 
 @st.composite
@@ -141,9 +135,9 @@ def with_other_numbers(place: Input | Output) -> st.SearchStrategy[Input | Outpu
 
 @given(of_few_shapes().map(unique), st.lists(NOW, min_size=12, max_size=12), st.integers(3, 12))
 @settings(max_examples=examples(60), deadline=None)
-def test_of_few_shapes_in_copys_format(emitted: list[Event], appended: list[int | None], size: int) -> None:
+def test_of_few_shapes(emitted: list[Event], appended: list[int | None], size: int) -> None:
     both = list(zip(emitted, appended, strict=False))
-    assert by_the_short_way(both, size, packs=True) == by_the_law(both)
+    assert by_the_short_way(both, size) == by_the_law(both)
 
 
 @pytest.mark.slow
@@ -158,7 +152,7 @@ def test_of_all_kinds(emitted: list[tuple[Event, int | None]], size: int) -> Non
 def test_of_whatever_stands_in_them(emitted: list[tuple[Event, int | None]], size: int) -> None:
     again = [*emitted, *emitted]
     assert by_the_short_way(again, size) == by_the_law(emitted)
-    assert by_the_short_way([*again, *again], 2 * size, packs=True) == by_the_law(emitted)
+    assert by_the_short_way([*again, *again], 2 * size) == by_the_law(emitted)
 
 
 @pytest.mark.slow

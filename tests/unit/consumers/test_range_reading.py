@@ -47,9 +47,6 @@ class Meta:
     def offsets(self, _: str) -> dict[BusPartition, int]:
         return self.stored
 
-    def takes_copies(self) -> bool:
-        return True
-
 
 class Writer:
     """Says what it was given, and moves the offsets."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
@@ -16,7 +15,8 @@ from headwater.events import Committed, DatasetId, Event, Input, JobName, Output
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import BusPartition, DeadLetterReason
 from headwater.lineage.mapping import BatchMapper, batch_mapper, map_event
-from headwater.lineage.mapping.event_templates import Arrival, EventTemplate
+from headwater.lineage.mapping.events import add_rows
+from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import Row, RowSet
 from headwater.testing.examples import EXAMPLES
 
@@ -62,18 +62,13 @@ def no_law(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise OverflowError("int too big to convert")
             yield row
 
-    monkeypatch.setattr(record_reader, "map_event", broken)
-    monkeypatch.setattr(batch_mapper, "map_event", broken)
-
-    arrival = EventTemplate.arrival
-
-    def breaking(self: EventTemplate, values: Sequence[Any], appended: int | None) -> Arrival | None:
-        arrived = arrival(self, values, appended)
-        if arrived is not None and arrived.number == BAD:
+    def breaking(event: Event, appended: int | None, build: RowBuilder) -> None:
+        add_rows(event, appended, build)
+        if event.sequence == BAD:
             raise OverflowError("int too big to convert")
-        return arrived
 
-    monkeypatch.setattr(EventTemplate, "arrival", breaking)
+    monkeypatch.setattr(record_reader, "map_event", broken)
+    monkeypatch.setattr(batch_mapper, "add_rows", breaking)
 
 
 @pytest.mark.usefixtures("no_law")
@@ -106,8 +101,8 @@ def test_where_nothing_at_all_becomes_rows_it_is_not_the_events_fault(monkeypatc
     def broken(*_: object) -> Iterator[Row]:
         raise AttributeError("no such thing")
 
-    for place in (record_reader, batch_mapper):
-        monkeypatch.setattr(place, "map_event", broken)
+    monkeypatch.setattr(record_reader, "map_event", broken)
+    monkeypatch.setattr(batch_mapper, "add_rows", broken)
     reader = RecordReader("log", "events", most_invalid=5)
     assert len(reader.read(taken([commit(1), commit(2)])).dead_letters) == 2
     undecodable = BusRecord(b"no event", WHERE, 3, 7)
@@ -132,8 +127,8 @@ def test_what_is_no_fault_of_an_event_is_raised(monkeypatch: pytest.MonkeyPatch,
     def broken(*_: object) -> Iterator[Row]:
         raise error
 
-    for place in (record_reader, batch_mapper):
-        monkeypatch.setattr(place, "map_event", broken)
+    monkeypatch.setattr(record_reader, "map_event", broken)
+    monkeypatch.setattr(batch_mapper, "add_rows", broken)
     with pytest.raises(error):
         RecordReader("log", "events").read(taken([commit(1)]))
 

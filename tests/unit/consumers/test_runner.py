@@ -60,9 +60,6 @@ class Scripted:
 
     def close(self) -> None: ...
 
-    def takes_copies(self) -> bool:
-        return False
-
     def epoch(self) -> int:
         return 0
 

@@ -29,7 +29,6 @@ from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition, DeadLetter
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import KINDS, RowSet
-from headwater.lineage.rows.copy_format import decode_copy_row
 from headwater.lineage.rows.tables import TOMBSTONE
 from headwater.lineage.store.options import StoreOptions
 from headwater.testing.examples import EXAMPLES
@@ -117,8 +116,8 @@ def arrow(data: list[bytes | None], number: int = 0, first: int = 0) -> pa.Recor
     return _to_arrow(rows)
 
 
-def shares(batches: list[pa.RecordBatch], keys: list[int], *, as_copy: bool) -> Iterator[tuple[int, Share, int]]:
-    bus = BusReading("kafka", "c", "t", "topic", 100, as_copy)
+def shares(batches: list[pa.RecordBatch], keys: list[int]) -> Iterator[tuple[int, Share, int]]:
+    bus = BusReading("kafka", "c", "t", "topic", 100)
     for found in reading_task(bus, keys)(iter(batches)):
         for key, data in zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True):
             yield key, Share.unpack(data), len(data)
@@ -133,9 +132,8 @@ def by_law(data: list[bytes]) -> str:
     return state.digest()
 
 
-@pytest.mark.parametrize("as_copy", [True, False])
 @pytest.mark.parametrize("round_", range(3))
-def test_tasks_in_any_number_and_order_make_the_rows_of_the_law(round_: int, as_copy: bool) -> None:
+def test_tasks_in_any_number_and_order_make_the_rows_of_the_law(round_: int) -> None:
     """Partitions, duplicates, the size of batches, the order in which shares come: all by chance."""
     chance = random.Random(seed() + round_)
     data = [*DATA, *chance.choices(DATA, k=60)]
@@ -146,17 +144,14 @@ def test_tasks_in_any_number_and_order_make_the_rows_of_the_law(round_: int, as_
         count = chance.randrange(1, 60)
         some, data = data[:count], data[count:]
         batches = [arrow([each]) for each in some]  # each at the same offset, and so at the same time
-        found += shares(batches, keys, as_copy=as_copy)
+        found += shares(batches, keys)
     chance.shuffle(found)
     merged = {key: MergedShares() for key in keys}
     for key, share, size in found:
         merged[key].add(share, size)
     state, ids = RowSet(), list[bytes]()
     for each in merged.values():
-        copies = [
-            decode_copy_row(KIND_OF[name], row) for name, rows in each.copies.by_kind.items() for row in rows.values()
-        ]
-        rows = [*each.rows.values(), *each.tombstones.values(), *copies]
+        rows = [*each.rows.values(), *each.tombstones.values()]
         ids += {row.id for row in rows}
         state.merge(rows)
     assert state.digest() == by_law(DATA)
@@ -166,9 +161,7 @@ def test_tasks_in_any_number_and_order_make_the_rows_of_the_law(round_: int, as_
 
 
 def test_what_is_no_event_is_a_dead_letter_with_its_key_and_headers() -> None:
-    ((_, share, _),) = [
-        each for each in shares([arrow([DATA[0], b"no event", None], 3, 70)], [2], as_copy=True) if each[1].letters
-    ]
+    ((_, share, _),) = [each for each in shares([arrow([DATA[0], b"no event", None], 3, 70)], [2]) if each[1].letters]
     letters: list[DeadLetter] = list(share.letters)
     assert [(each.position, each.data, each.key, each.headers) for each in letters] == [
         (71, b"no event", b"k", (("a", b"b"),)),
@@ -180,7 +173,7 @@ def test_what_is_no_event_is_a_dead_letter_with_its_key_and_headers() -> None:
 
 def test_what_a_log_lost_is_no_record() -> None:
     lost = _to_arrow([(None, 0, 5, None, None, None, 9, "LOG_EXPIRED"), (DATA[0], 0, 9, 7, None, [], None, None)])
-    ((_, share, _), *_) = [each for each in shares([lost], [0], as_copy=True) if each[1].gaps]
+    ((_, share, _), *_) = [each for each in shares([lost], [0]) if each[1].gaps]
     assert [(each.first, each.end, each.reason) for each in share.gaps] == [(5, 9, GapReason.LOG_EXPIRED)]
     assert share.reached[0].events == 1
 

@@ -32,7 +32,6 @@ from headwater.events.jobs import JobType, SinkSchema
 from headwater.lineage.bulk import BusPartition, DeadLetterReason, MergeResult, WriteBatch, bump_epoch
 from headwater.lineage.mapping import map_event
 from headwater.lineage.mapping.events import map_arrival
-from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import RowSet
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import store_digest
@@ -92,7 +91,7 @@ RECORDS = [BusRecord(Codec().encode(event), WHERE, number, 7) for number, event 
 def expected(letter: str) -> str:
     state = RowSet()
     for event, (_, places) in zip(EVENTS, PLACED, strict=True):
-        state.merge(map_event(event, 7) if letter in places else map_arrival(event, RowBuilder(event, 7)))
+        state.merge(map_event(event, 7) if letter in places else map_arrival(event, 7))
     return state.digest()
 
 

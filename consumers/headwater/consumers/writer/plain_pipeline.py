@@ -25,7 +25,6 @@ from headwater.lineage.bulk import (
     WriterMarks,
 )
 from headwater.lineage.rows import Row
-from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.sql.errors import StoreDataError
 
 
@@ -37,8 +36,6 @@ class PreparedBatch:
     work: WriteBatch = EMPTY_BATCH
     """Everything except the rows of events."""
     rows: Sequence[Row] = ()
-    copies: CopyRows | None = None
-    """More rows, in COPY's format."""
     new: Sequence[Row] = ()
     """The immutable rows among `rows`."""
     left_out: Sequence[Row] = ()
@@ -72,9 +69,7 @@ class PlainPipeline(OneProcess):
         self._kind = kind
         self._topic = topic
         self.index = KnownRows()
-        self._reader = reader or RecordReader(
-            kind, topic, most_invalid=most_invalid, known=self.index, packs=store.takes_copies()
-        )
+        self._reader = reader or RecordReader(kind, topic, most_invalid=most_invalid, known=self.index)
 
     def prepare(self, batch: SourceBatch) -> PreparedBatch:
         epoch = self.index.epoch  # before anything is left out
@@ -94,7 +89,7 @@ class PlainPipeline(OneProcess):
         work = self._work(batch, beside)
         rows = [*read.rows, *work.rows]
         records_only = replace(batch, records=tuple(records))
-        return PreparedBatch(records_only, work, rows, read.copies, read.new, read.left_out, epoch)
+        return PreparedBatch(records_only, work, rows, read.new, read.left_out, epoch)
 
     def start_over(self) -> None:
         """Forget what the store had: it was set back, and the bus is read again from its offsets."""
@@ -114,7 +109,7 @@ class PlainPipeline(OneProcess):
     def _merged(self, prepared: PreparedBatch) -> MergeResult:
         """Merge the rows, and remember the immutable ones. If the epoch has changed, merge the omitted rows too."""
         rows, new, left_out, epoch = prepared.rows, prepared.new, prepared.left_out, prepared.epoch
-        work = replace(prepared.work, copies=prepared.copies)
+        work = prepared.work
         if epoch is None:
             epoch = self._store.epoch()
             self.index.set_epoch(epoch)

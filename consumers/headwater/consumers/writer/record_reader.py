@@ -22,7 +22,6 @@ from headwater.events.redaction import redacted_excerpt
 from headwater.lineage.bulk import DeadLetter, DeadLetterReason, EventRows
 from headwater.lineage.mapping import BatchMapper, map_event
 from headwater.lineage.rows import Row, combine_rows, merge_by_key
-from headwater.lineage.rows.copy_format import CopyRows
 
 MAX_INVALID: Final = 100
 """After this many unmappable events in a row the writer stops. Fewer are the events' own fault. An idle bus delivers
@@ -46,8 +45,6 @@ class ReadResult(NamedTuple):
     """The immutable rows among `rows`."""
     left_out: list[Row]
     """Rows that the store has already."""
-    copies: CopyRows
-    """More rows, in COPY's format."""
 
 
 class DecodedBatch(NamedTuple):
@@ -74,11 +71,9 @@ class RecordReader:
         codec: Codec | None = None,
         lock: threading.Lock | None = None,
         known: Container[bytes] = frozenset(),
-        packs: bool = False,
     ) -> None:
         """After `most_invalid` unmappable events in a row it raises a MappingFailedError; 0 means never. Readers that
-        share a codec share its lock. `known` are ids of immutable rows to omit. With `packs`
-        most rows come in COPY's format."""
+        share a codec share its lock. `known` are ids of immutable rows to omit."""
         self._kind = kind
         self.topic: Final = topic
         self._most_invalid = most_invalid
@@ -86,11 +81,10 @@ class RecordReader:
         self._lock = lock or threading.Lock()
         self._codec = codec or Codec()
         self._known = known
-        self._packs = packs
         self._gathering = self._new_mapper()
 
     def _new_mapper(self) -> BatchMapper:
-        return BatchMapper(self._codec, self._known, packs=self._packs)
+        return BatchMapper(self._codec, self._known)
 
     def read(self, records: Sequence[BusRecord]) -> ReadResult:
         with self._lock:
@@ -107,7 +101,7 @@ class RecordReader:
             return self._one_by_one(records)
         if len(letters) < len(records):
             self._in_a_row = 0
-        return ReadResult(mapped.rows, letters, mapped.new, mapped.left_out, mapped.copies)
+        return ReadResult(mapped.rows, letters, mapped.new, mapped.left_out)
 
     def events(self, records: Sequence[BusRecord]) -> DecodedBatch:
         """Decode records without mapping them."""
@@ -175,7 +169,7 @@ class RecordReader:
             self._in_a_row = 0
             if isinstance(found, UnknownEvent):
                 letters.append(self._unknown(record, found))
-        return ReadResult(list(rows.values()), letters, [], [], CopyRows())
+        return ReadResult(list(rows.values()), letters, [], [])
 
     def _count(self, fault: Exception) -> None:
         """Count an unmappable event. Bytes that never were an event don't count."""

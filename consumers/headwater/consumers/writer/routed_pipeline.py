@@ -20,7 +20,6 @@ from headwater.consumers.writer.routes import MAIN_STORE, SHARED_KINDS, Routes
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import BulkLineageMeta, DeadLetter, WriterMarks
 from headwater.lineage.rows import Row, merge_by_key
-from headwater.lineage.rows.copy_format import CopyRows
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class RoutedPipeline(OneProcess):
         self._lock = lock
         self._new = new
         self._readers: dict[frozenset[str], RecordReader] = {}
-        """What is learned on the way is learned for each set of stores that events go to."""
+        """One for each set of stores that events go to: what all of them have is left out."""
         self._pipelines = {
             name: PlainPipeline(store, group, kind, topic, reader=new(), marks=marks.get(name))
             for name, store in stores.items()
@@ -116,7 +115,7 @@ class RoutedPipeline(OneProcess):
         new = [row for _, read in mine for row in read.new]
         left_out = [row for _, read in mine for row in read.left_out]
         return self._pipelines[name].prepare_rows(
-            batch, records, ReadResult(rows, [], new, left_out, CopyRows()), epoch, everywhere
+            batch, records, ReadResult(rows, [], new, left_out), epoch, everywhere
         )
 
     def _sorted_out(self, records: Sequence[BusRecord]) -> dict[frozenset[str], list[BusRecord]]:

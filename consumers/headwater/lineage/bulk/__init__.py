@@ -3,8 +3,7 @@
 api                the interface `BulkLineageMeta` and its parameters
 database           its implementation in a database
 transactions       retries transactions that conflict, and translates their errors
-packing            rows by kind, in the order in which they are written
-packed_rows        rows as bytes, for another process to write
+packing            rows by kind as tuples, in the order in which they are written
 mysql, postgres    the fastest way of each database
 insert_or_update   upserts of the writer's own tables
 positions          offsets, and up to which time the bus is stored
@@ -32,7 +31,7 @@ from headwater.lineage.bulk.api import (
 from headwater.lineage.bulk.database import DatabaseBulkMeta, merge_packed, merge_rows
 from headwater.lineage.bulk.epochs import EpochChanged, bump_epoch
 from headwater.lineage.bulk.marks import StoreSetBack, WriterMark, WriterMarks
-from headwater.lineage.bulk.packed_rows import PackedRows, pack_rows
+from headwater.lineage.bulk.packing import PackedRows, pack_rows
 
 __all__ = [
     "EMPTY_BATCH",

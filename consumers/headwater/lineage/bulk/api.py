@@ -14,9 +14,8 @@ from uuid import UUID
 
 from headwater.events.envelope import EventId
 from headwater.lineage.bulk.marks import WriterMark
-from headwater.lineage.bulk.packed_rows import PackedRows
+from headwater.lineage.bulk.packing import PackedRows
 from headwater.lineage.rows import Row
-from headwater.lineage.rows.copy_format import CopyRows
 
 
 class BusPartition(NamedTuple):
@@ -127,8 +126,6 @@ class WriteBatch:
     """What one transaction writes: all of it or nothing, visible to everybody at once."""
 
     rows: Sequence[Row] = ()
-    copies: CopyRows | None = None
-    """More rows, for a store that takes them in COPY's format. Their keys may be among `rows`, too."""
     dead_letters: Sequence[DeadLetter] = ()
     ingests: Sequence[IngestProgress] = ()
     offsets: Sequence[ConsumerOffset] = ()
@@ -173,10 +170,6 @@ class BulkLineageMeta(Protocol):
     A TransientError means that waiting can help (the database is unreachable, slow, full, locked), a TerminalError that
     it can't (a right is missing, the store has another version). After either nothing is half-written.
     """
-
-    def takes_copies(self) -> bool:
-        """Return whether batches may have rows in COPY's format."""
-        ...
 
     def merge(self, work: WriteBatch) -> MergeResult:
         """Merge a batch in one transaction. Raises StoreDataError if the database refuses a value, and EpochChanged if

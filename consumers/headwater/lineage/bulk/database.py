@@ -23,10 +23,8 @@ from headwater.lineage.bulk.api import (
 from headwater.lineage.bulk.dead_letters import DeadLetters, insert_dead_letters
 from headwater.lineage.bulk.epochs import bump_epoch, hold_epoch, read_epoch
 from headwater.lineage.bulk.marks import advance_mark
-from headwater.lineage.bulk.packed_rows import PackedRows
-from headwater.lineage.bulk.packing import KindRows, execute_many, group_by_kind
+from headwater.lineage.bulk.packing import PackedRows, execute_many, pack_rows
 from headwater.lineage.rows import Row
-from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.rows.tables import CATALOG, CATALOG_NAME, TOMBSTONE
 from headwater.lineage.sql.errors import StoreDataError
 from headwater.lineage.sql.pip5_views import follow_catalogs
@@ -98,9 +96,6 @@ class DatabaseBulkMeta(DeadLetters):
         with self.connect_for_reading() as connection:
             return read_epoch(connection)
 
-    def takes_copies(self) -> bool:
-        return self._engine.dialect.name == "postgresql"
-
     def close(self) -> None:
         self._engine.dispose()
 
@@ -115,7 +110,7 @@ def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
     number = 0 if work.mark is None else advance_mark(connection, work.mark)
     if work.epoch is not None:
         hold_epoch(connection, work.epoch, alone=any(row.kind == TOMBSTONE for row in work.rows))
-    rows = merge_rows(connection, work.rows, work.copies) + merge_packed(connection, work.packed)
+    rows = merge_rows(connection, work.rows) + merge_packed(connection, work.packed)
     insert_dead_letters(connection, work.dead_letters)
     positions.advance_ingests(connection, work.ingests)
     positions.advance_offsets(connection, work.offsets)
@@ -124,33 +119,24 @@ def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
 
 
 _OF_CATALOGS: Final = (CATALOG, CATALOG_NAME)
-_WAYS: Final[dict[str, Callable[[Connection, KindRows], None]]] = {
+_WAYS: Final[dict[str, Callable[[Connection, PackedRows], None]]] = {
     "postgresql": postgres.merge,
     "sqlite": execute_many,
     **dict.fromkeys(MYSQL, mysql.merge),
 }
 
 
-def merge_rows(connection: Connection, rows: Iterable[Row], copies: CopyRows | None = None) -> int:
+def merge_rows(connection: Connection, rows: Iterable[Row]) -> int:
     """Merge rows and return how many keys they have. Call it once per transaction: several calls would write rows in
     different orders, and transactions could deadlock."""
-    way = _WAYS[connection.dialect.name]
-    sorted_out = group_by_kind(rows, copies)
-    if any(pile.kind == TOMBSTONE for pile in sorted_out):
-        bump_epoch(connection)
-    for pile in sorted_out:
-        way(connection, pile)
-    return sum(map(len, sorted_out))
+    return merge_packed(connection, pack_rows(rows))
 
 
 def merge_packed(connection: Connection, packed: Sequence[PackedRows]) -> int:
-    """Merge packed rows into PostgreSQL, MySQL or MariaDB, and return how many there are."""
+    """Merge packed rows, and return how many there are."""
+    way = _WAYS[connection.dialect.name]
     if any(each.kind == TOMBSTONE for each in packed):
         bump_epoch(connection)
-    merge = mysql.merge if connection.dialect.name in MYSQL else postgres.merge_tuples
     for each in packed:
-        if each.copied:
-            postgres.merge_copied(connection, each.kind, each.copied)
-        else:
-            merge(connection, each)
-    return sum(each.total for each in packed)
+        way(connection, each)
+    return sum(len(each.rows) for each in packed)

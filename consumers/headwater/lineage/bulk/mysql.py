@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from headwater.lineage.bulk.packing import OrderedRows
+from headwater.lineage.bulk.packing import PackedRows
 from headwater.lineage.rows.columns import RowTuple
 from headwater.lineage.sql.errors import StoreDataError
 from headwater.lineage.sql.upsert import upsert_text
@@ -22,10 +22,10 @@ _WORST: Final = 4
 """The most bytes that a character takes; escaping needs two."""
 
 
-def merge(connection: Connection, pile: OrderedRows) -> None:
+def merge(connection: Connection, packed: PackedRows) -> None:
     packet = _packet(connection)
-    text = upsert_text(pile.kind, connection.dialect.name)
-    rows = pile.ordered()
+    text = upsert_text(packed.kind, connection.dialect.name)
+    rows = packed.rows
     longest = max(map(_size, rows))
     if longest > packet:
         _check(connection, text, rows, packet)

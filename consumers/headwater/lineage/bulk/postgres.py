@@ -7,23 +7,21 @@ kinds, rows are copied into a temporary table, and one statement merges them fro
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Integer, LargeBinary, SmallInteger
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from headwater.lineage.bulk.packed_rows import FEW
-from headwater.lineage.bulk.packing import KindRows, OrderedRows, execute_many
+from headwater.lineage.bulk.packing import PackedRows, execute_many
 from headwater.lineage.rows import RowKind
-from headwater.lineage.rows.columns import RowTuple
-from headwater.lineage.rows.copy_format import copy_stream, decode_copy_rows
 from headwater.lineage.rows.tables import EVENT_FACTS
 from headwater.lineage.sql.tables import column_names, table_of
 from headwater.lineage.sql.upsert import merge_staged_text, staging_name
 
 _LOG: Final = logging.getLogger(__name__)
+FEW: Final = 60
+"""Up to this many rows are quicker as the parameters of a statement."""
 _MAY_STAGE: Final = "headwater.bulk.may_stage"
 _USED: Final = "headwater.bulk.used"
 _CONFLICTS: Final = "headwater.bulk.conflicts"
@@ -33,73 +31,47 @@ _TRANSACTIONS_WITHOUT: Final = 16
 _TYPES: Final = ((SmallInteger, "int2"), (BigInteger, "int8"), (Integer, "int4"), (LargeBinary, "bytea"))
 
 
-Write: TypeAlias = Callable[[Any], None]
-
-
-def merge(connection: Connection, pile: KindRows) -> None:
-    if len(pile) > FEW and pile.is_for_copy():
-        merge_copied(connection, pile.kind, b"".join(pile.ordered_copies()))
-    else:
-        merge_tuples(connection, pile)
-
-
-def merge_tuples(connection: Connection, pile: OrderedRows) -> None:
-    rows = pile.ordered()
-    if len(rows) > FEW and _may_stage(connection):
-        _merge_staged(connection, pile.kind, lambda copy: _write_tuples(copy, pile.kind, rows))
-    else:
-        execute_many(connection, pile)
-
-
-def merge_copied(connection: Connection, kind: RowKind, rows: bytes) -> None:
-    """Merge rows in COPY's format, sorted by primary key."""
-
-    def write(copy: Any) -> None:
-        copy.write(copy_stream(rows))
-
-    if kind in EVENT_FACTS and _inserted(connection, kind, write):
+def merge(connection: Connection, packed: PackedRows) -> None:
+    if len(packed.rows) <= FEW:
+        execute_many(connection, packed)
+    elif packed.kind in EVENT_FACTS and _inserted(connection, packed):
         return
-    if _may_stage(connection):
-        _merge_staged(connection, kind, write)
+    elif _may_stage(connection):
+        _merge_staged(connection, packed)
     else:
-        execute_many(connection, KindRows(kind, list(decode_copy_rows(kind, rows))))
+        execute_many(connection, packed)
 
 
-def _inserted(connection: Connection, kind: RowKind, write: Write) -> bool:
+def _inserted(connection: Connection, packed: PackedRows) -> bool:
     """Insert rows that are probably new, without asking. Return False, and insert nothing, if one of them is there.
 
     Rows are locked in the order of ids, as by all other ways. After a conflict the next transactions don't try: events
     that come again come by the thousand.
     """
     waits: dict[str, int] = connection.info.setdefault(_CONFLICTS, {})
-    if waits.get(kind.name):
-        waits[kind.name] -= 1
+    if waits.get(packed.name):
+        waits[packed.name] -= 1
         return False
     try:
         with connection.begin_nested():
-            _copy(connection, kind, kind.name, write)
+            _copy(connection, packed, packed.name)
     except IntegrityError as e:
         if getattr(e.orig, "sqlstate", None) != _UNIQUE_VIOLATION:
             raise
-        waits[kind.name] = _TRANSACTIONS_WITHOUT
+        waits[packed.name] = _TRANSACTIONS_WITHOUT
         return False
     return True
 
 
-def _merge_staged(connection: Connection, kind: RowKind, write: Write) -> None:
+def _merge_staged(connection: Connection, packed: PackedRows) -> None:
     """Copy rows into a temporary table, and merge them from there by one statement."""
+    kind = packed.kind
     staging = f"pg_temp.{staging_name(kind)}"
     connection.exec_driver_sql(_make_text(kind))
     if _is_used(connection, kind):
         connection.exec_driver_sql(f"DELETE FROM {staging}")  # noqa: S608 - a name of ours
-    _copy(connection, kind, staging, write)
+    _copy(connection, packed, staging)
     connection.exec_driver_sql(merge_staged_text(kind))
-
-
-def _write_tuples(copy: Any, kind: RowKind, rows: Sequence[RowTuple]) -> None:
-    copy.set_types(_types_of(kind))
-    for row in rows:
-        copy.write_row(row)
 
 
 def _may_stage(connection: Connection) -> bool:
@@ -126,12 +98,14 @@ def _is_used(connection: Connection, kind: RowKind) -> bool:
     return was_used
 
 
-def _copy(connection: Connection, kind: RowKind, table: str, write: Write) -> None:
+def _copy(connection: Connection, packed: PackedRows, table: str) -> None:
     """Copy rows with psycopg's own COPY. Its errors are wrapped as SQLAlchemy wraps errors."""
-    text, driver = _copy_text(kind, table), connection.connection.driver_connection
+    text, driver = _copy_text(packed.kind, table), connection.connection.driver_connection
     try:
         with driver.cursor() as cursor, cursor.copy(text) as copy:  # type: ignore[union-attr]
-            write(copy)
+            copy.set_types(_types_of(packed.kind))
+            for row in packed.rows:
+                copy.write_row(row)
     except connection.dialect.loaded_dbapi.Error as e:
         is_lost = bool(driver.closed)  # type: ignore[union-attr]
         if is_lost:

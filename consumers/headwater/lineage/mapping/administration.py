@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import singledispatch
 from typing import Final
 
@@ -22,7 +21,6 @@ from headwater.lineage.mapping.row_builder import (
     uuid_bytes,
 )
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.model import Row
 from headwater.lineage.rows.values import Value
 
 UNIFIED: Final = "UNIFIED"
@@ -30,13 +28,12 @@ _BOUNDS: Final = frozenset(Gap.model_fields) - frozenset(JobEvent.model_fields) 
 
 
 @singledispatch
-def map_administration(_: Administration, __: RowBuilder) -> Iterator[Row]:
+def map_administration(_: Administration, __: RowBuilder) -> None:
     """Kinds that change no rows."""
-    yield from ()
 
 
 @map_administration.register
-def _of_deletion(event: LineageDeleted, build: RowBuilder) -> Iterator[Row]:
+def _of_deletion(event: LineageDeleted, build: RowBuilder) -> None:
     key = (
         event.scope.value,
         *job_name_key(event.of_job),
@@ -48,36 +45,35 @@ def _of_deletion(event: LineageDeleted, build: RowBuilder) -> Iterator[Row]:
         catalog_hash(event.catalog),
     )
     if event.dataset is not None:
-        yield from build.dataset(event.dataset)
-    yield build.deleted(t.TOMBSTONE, *key, at=micros_of(event.before))
+        build.dataset(event.dataset)
+    build.deleted(t.TOMBSTONE, key, micros_of(event.before))
 
 
 @map_administration.register
-def _of_options(event: CatalogOptionsDeclared, build: RowBuilder) -> Iterator[Row]:
+def _of_options(event: CatalogOptionsDeclared, build: RowBuilder) -> None:
     context = event.context
-    yield from build.catalog(context.name, context.id)
+    build.catalog(context.name, context.id)
     switches = {"table-lineage": event.table_lineage, "data-lineage": event.data_lineage}
     declared = {**event.options, **{name: str(value).lower() for name, value in switches.items()}}
     for name, value in declared.items():
-        yield build.observed(
-            t.CATALOG_OPTION, catalog_hash(context.id), clean_text(context.name), clean_text(name), clean_text(value)
-        )
+        key = (catalog_hash(context.id), clean_text(context.name), clean_text(name), clean_text(value))
+        build.observed(t.CATALOG_OPTION, key)
 
 
 @map_administration.register
-def _of_unification(event: DatasetsUnified, build: RowBuilder) -> Iterator[Row]:
-    yield from build.dataset(event.dataset)
+def _of_unification(event: DatasetsUnified, build: RowBuilder) -> None:
+    build.dataset(event.dataset)
     for other in event.others:
-        yield from build.dataset(other)
+        build.dataset(other)
         if other != event.dataset:
-            yield build.observed(t.DATASET_LINK, dataset_hash(other), dataset_hash(event.dataset), UNIFIED)
+            build.observed(t.DATASET_LINK, (dataset_hash(other), dataset_hash(event.dataset), UNIFIED))
 
 
 @map_job_event.register
-def _of_gap(event: Gap, build: RowBuilder) -> Iterator[Row]:
+def _of_gap(event: Gap, build: RowBuilder) -> None:
     dataset = event.source.dataset if event.source else None
     if event.source is not None:
-        yield from build.place(event.source)
+        build.place(event.source)
     bounds = event.model_dump(mode="json", include=set(_BOUNDS), exclude_none=True)
     values = (
         *job_name_key(event.job),
@@ -88,18 +84,18 @@ def _of_gap(event: Gap, build: RowBuilder) -> Iterator[Row]:
         clean_text(event.detail),
         to_json_text(bounds),
     )
-    yield build.observed(t.GAP, build.producer, build.sequence, event=values)
+    build.observed(t.GAP, (build.producer, build.sequence), event=values)
 
 
 @map_job_event.register
-def _of_heartbeat(event: Heartbeat, build: RowBuilder) -> Iterator[Row]:
-    yield build.observed(t.PRODUCER, build.producer, heartbeat=_beat(event, build, event.interval))
+def _of_heartbeat(event: Heartbeat, build: RowBuilder) -> None:
+    build.observed(t.PRODUCER, (build.producer,), heartbeat=_beat(event, build, event.interval))
 
 
 @map_job_event.register
-def _of_closing(event: Closed, build: RowBuilder) -> Iterator[Row]:
+def _of_closing(event: Closed, build: RowBuilder) -> None:
     beat = _beat(event, build, None)
-    yield build.observed(t.PRODUCER, build.producer, heartbeat=beat, closing=(build.time, int(event.complete)))
+    build.observed(t.PRODUCER, (build.producer,), heartbeat=beat, closing=(build.time, int(event.complete)))
 
 
 def _beat(event: Heartbeat | Closed, build: RowBuilder, interval: int | None) -> tuple[Value, ...]:

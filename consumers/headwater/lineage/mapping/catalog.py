@@ -4,7 +4,6 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from headwater.events.catalog import (
@@ -38,7 +37,6 @@ from headwater.lineage.mapping.row_builder import (
     to_json_text,
 )
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.model import Row
 from headwater.lineage.rows.values import Value
 
 RENAMED: Final = "RENAMED"
@@ -49,64 +47,64 @@ _BESIDE: Final = {
 """Fields of the event that have columns of their own, so that `detail` leaves them out."""
 
 
-def map_catalog_event(event: CatalogModification, build: RowBuilder) -> Iterator[Row]:
-    yield from build.catalog(event.context.name, event.context.id)
-    yield _history(event, build)
+def map_catalog_event(event: CatalogModification, build: RowBuilder) -> None:
+    build.catalog(event.context.name, event.context.id)
+    _history(event, build)
     if isinstance(event, TableModification) and event.dataset is not None:
-        yield from build.dataset(event.dataset)
+        build.dataset(event.dataset)
         if event.effect is ModificationEffect.APPLIED:
-            yield from _applied(event, event.dataset, build)
+            _applied(event, event.dataset, build)
 
 
-def _applied(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
+def _applied(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
     if isinstance(event, (DropTable, DropView)):
-        yield from _dropped(event, dataset, build)
+        _dropped(event, dataset, build)
         return
-    yield from build.generation(dataset, event.generation, event.format.value)
-    yield from _name_rows(event, dataset, build)
+    build.generation(dataset, event.generation, event.format.value)
+    _name_rows(event, dataset, build)
     if (
         isinstance(event, CreateTable)
         and event.replaced_generation is not None
         and event.replaced_generation != event.generation
     ):
-        yield build.deleted(t.GENERATION, dataset_hash(dataset), generation_text(event.replaced_generation))
-    yield from _lines(event, dataset, build)
-    yield from _seen_through(event, dataset, build)
+        build.deleted(t.GENERATION, (dataset_hash(dataset), generation_text(event.replaced_generation)))
+    _lines(event, dataset, build)
+    _seen_through(event, dataset, build)
 
 
-def _seen_through(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
-    """Yield the tables that a view is defined on."""
+def _seen_through(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
+    """Add the tables that a view is defined on."""
     view = event.view if isinstance(event, CreateView) else event.new_view if isinstance(event, AlterView) else None
     if isinstance(event, AlterView):
         dataset = event.renamed_dataset or dataset
     for source in view.sources if view else ():
         if source.dataset is not None:
-            yield from build.dataset(source.dataset)
-            yield from build.alias(source.dataset, source.table)
+            build.dataset(source.dataset)
+            build.alias(source.dataset, source.table)
         name = clean_text(str(source.table)) if source.dataset is None else None
-        yield build.constant(t.VIEW_EDGE, (dataset_hash(dataset), dataset_hash(source.dataset), name))
+        build.constant(t.VIEW_EDGE, (dataset_hash(dataset), dataset_hash(source.dataset), name))
 
 
-def _dropped(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
-    yield build.deleted(t.ALIAS, dataset_hash(dataset), *table_name_key(event.identifier))
+def _dropped(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
+    build.deleted(t.ALIAS, (dataset_hash(dataset), *table_name_key(event.identifier)))
     if event.generation is not None:
-        yield build.deleted(t.GENERATION, dataset_hash(dataset), generation_text(event.generation))
+        build.deleted(t.GENERATION, (dataset_hash(dataset), generation_text(event.generation)))
 
 
-def _name_rows(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
-    """Yield the dataset's name. A rename ends one name and starts another; if it moved the data, it starts a new
+def _name_rows(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
+    """Add the dataset's name. A rename ends one name and starts another; if it moved the data, it starts a new
     identity too."""
     renamed = _new_name(event)
     if renamed is None:
-        yield from build.alias(dataset, event.identifier)
+        build.alias(dataset, event.identifier)
         return
-    yield build.deleted(t.ALIAS, dataset_hash(dataset), *table_name_key(event.identifier))
+    build.deleted(t.ALIAS, (dataset_hash(dataset), *table_name_key(event.identifier)))
     name, new = renamed[0], renamed[1] or dataset
     if new != dataset:
-        yield from build.dataset(new)
-        yield from build.generation(new, event.generation, event.format.value)
-        yield build.observed(t.DATASET_LINK, dataset_hash(dataset), dataset_hash(new), RENAMED)
-    yield from build.alias(new, name)
+        build.dataset(new)
+        build.generation(new, event.generation, event.format.value)
+        build.observed(t.DATASET_LINK, (dataset_hash(dataset), dataset_hash(new), RENAMED))
+    build.alias(new, name)
 
 
 def _new_name(event: TableModification) -> tuple[TableName, DatasetId | None] | None:
@@ -117,30 +115,30 @@ def _new_name(event: TableModification) -> tuple[TableName, DatasetId | None] | 
     return (renames[-1].table, renames[-1].dataset) if renames else None
 
 
-def _lines(event: TableModification, dataset: DatasetId, build: RowBuilder) -> Iterator[Row]:
+def _lines(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
     key = (dataset_hash(dataset), generation_text(event.generation))
     if isinstance(event, CreateTag):
-        yield build.observed(t.TAG, *key, clean_text(event.tag), place=(event.snapshot,))
+        build.observed(t.TAG, (*key, clean_text(event.tag)), place=(event.snapshot,))
     elif isinstance(event, DropTag):
-        yield build.deleted(t.TAG, *key, clean_text(event.tag))
+        build.deleted(t.TAG, (*key, clean_text(event.tag)))
     elif isinstance(event, CreateBranch):
         origin = (clean_text(event.tag), clean_text(event.from_branch), event.snapshot)
-        yield build.observed(t.BRANCH, *key, clean_text(event.branch), origin=origin)
+        build.observed(t.BRANCH, (*key, clean_text(event.branch)), origin=origin)
     elif isinstance(event, DropBranch):
-        yield build.deleted(t.BRANCH, *key, clean_text(event.branch))
+        build.deleted(t.BRANCH, (*key, clean_text(event.branch)))
     elif isinstance(event, MainReplaced) and event.previous is not None:
-        yield build.deleted(t.BRANCH, *key, clean_text(event.previous))
+        build.deleted(t.BRANCH, (*key, clean_text(event.previous)))
 
 
-def _history(event: CatalogModification, build: RowBuilder) -> Row:
-    """Build the row of `modifications`, with all details that have no column."""
+def _history(event: CatalogModification, build: RowBuilder) -> None:
+    """Add the row of `modifications`, with all details that have no column."""
     detail = event.model_dump(mode="json", exclude=_BESIDE, exclude_none=True, exclude_defaults=True)
     if isinstance(event, AlterTable) and event.changes:  # each has its own name as the default of a field
         pairs = zip(event.changes, detail["changes"], strict=True)
         detail["changes"] = [{"change": change.change, **fields} for change, fields in pairs]
     context = (build.time, *_subject(event))
     values = (event.kind, event.effect.value, event.cause.value, *context, to_json_text(detail))
-    return build.observed(t.MODIFICATION, build.producer, build.sequence, event=values)
+    build.observed(t.MODIFICATION, (build.producer, build.sequence), event=values)
 
 
 def _subject(event: CatalogModification) -> tuple[Value, ...]:

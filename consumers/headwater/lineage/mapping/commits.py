@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
-from headwater.events.jobs import (
-    CommitEvidence,
-    CommitKind,
-    Committed,
-    DatasetRef,
-    Input,
-    JobLineage,
-    Output,
-    RangeStart,
-)
+from headwater.events.jobs import CommitEvidence, CommitKind, Committed, Input, Output, RangeStart
 from headwater.lineage.mapping.row_builder import (
+    Place,
     RowBuilder,
     clean_text,
-    dataset_hash,
-    generation_text,
     job_name_key,
-    table_name_key,
+    place_of,
+    row_id,
     to_json_text,
     uuid_bytes,
 )
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.model import Row
 from headwater.lineage.rows.values import Value, hash_key
 
 ALL: Final = "ALL"
@@ -41,15 +32,15 @@ POSSIBLE: Final = "POSSIBLE"
 COMPACTED: Final = CommitKind.COMPACT.value
 SOURCE: Final = "SOURCE"
 SINK: Final = "SINK"
+_NO_START: Final = RangeStart()
 
 
-def map_commit(event: Committed, build: RowBuilder) -> Iterator[Row]:
-    job, parent = job_name_key(event.job), job_name_key(event.parent_job)
+def map_commit(event: Committed, build: RowBuilder) -> None:
+    job, parent, run = job_name_key(event.job), job_name_key(event.parent_job), uuid_bytes(event.run)
     key = (event.barrier, event.barrier_incarnation.bytes, *job)
-    commit = hash_key(t.COMMIT.name, key)
     facts = (
         *parent,
-        uuid_bytes(event.run),
+        run,
         event.fingerprint,
         event.batch_id,
         event.statement,
@@ -59,102 +50,93 @@ def map_commit(event: Committed, build: RowBuilder) -> Iterator[Row]:
         clean_text(event.operation),
         None if event.evidence is CommitEvidence.OBSERVED else event.evidence.value,
     )
-    yield build.observed(t.COMMIT, *key, facts=facts)
-    if event.job is not None:
-        yield build.observed(t.JOB, *job)
-    reads = []
-    for source in event.inputs:
-        yield from build.place(source)
-        how = build.constant(t.PLACE, read_place(source))
-        read = build.observed(t.READ, *read_key((event.barrier, commit), how.id, source))
-        yield how
-        yield read._replace(maxima=(source.rows, source.bytes))
-        reads.append(read.id)
-    for output in event.outputs:
-        yield from build.place(output)
-        yield from _write_rows(event, output, (event.barrier, commit), reads, build)
-        yield from map_table_edges(event, output, build)
-    if event.evidence is CommitEvidence.RECONCILED:  # which job it was isn't known
-        return
-    for side, places in ((SOURCE, event.inputs), (SINK, event.outputs)):
-        for place in places:
-            yield from map_table_access(side, place, event, build)
-
-
-def map_table_access(side: str, place: DatasetRef, event: Committed | JobLineage, build: RowBuilder) -> Iterator[Row]:
-    """Yield the row that says that a job reads or writes a table in a run."""
-    if place.dataset is not None or place.table is not None:
-        key_parts = (*job_name_key(event.job), *job_name_key(event.parent_job), uuid_bytes(event.run))
-        yield build.observed(
-            t.TABLE_LINEAGE, side, *key_parts, dataset_hash(place.dataset), *table_name_key(place.table)
-        )
-
-
-def _write_rows(
-    event: Committed, output: Output, commit: tuple[int, bytes], reads: Sequence[bytes], build: RowBuilder
-) -> Iterator[Row]:
-    """Yield a write and its edges. Edges are written only if they say something new: nearly all writes use all reads of
-    their commit. Each part of a split event knows only some inputs, so it always writes edges."""
-    valid_indexes = _valid_indexes(output.made_from, len(reads))
-    is_all = valid_indexes is not None and event.part is None and len(set(valid_indexes)) == len(reads)
-    made_from = UNKNOWN if valid_indexes is None else ALL if is_all else SOME
-    how = build.constant(t.PLACE, write_place(output, made_from))
-    write = build.observed(t.WRITE, *write_key(commit, how.id, output))
-    yield how
-    yield write._replace(maxima=(output.parent, output.rows, output.bytes))
-    if valid_indexes is not None and not is_all:
-        for index in valid_indexes:
-            yield build.observed(t.COMMIT_EDGE, event.barrier, write.id, reads[index])
-
-
-def map_table_edges(event: Committed, output: Output, build: RowBuilder) -> Iterator[Row]:
-    """Yield the edges between tables, for questions that are about tables only."""
-    if output.dataset is None and output.table is None:
-        return
-    valid_indexes = _valid_indexes(output.made_from, len(event.inputs))
-    job = (event.fingerprint, *job_name_key(event.job), *job_name_key(event.parent_job))
-    target = (dataset_hash(output.dataset), _name_alone(output))
-    for source in event.inputs if valid_indexes is None else (event.inputs[index] for index in valid_indexes):
-        key = (target[0], dataset_hash(source.dataset), *job, target[1], _name_alone(source), clean_text(source.opaque))
-        yield build.observed(t.TABLE_EDGE, *key, POSSIBLE if valid_indexes is None else EXACT)
-
-
-def _name_alone(place: DatasetRef) -> Value:
-    return clean_text(str(place.table)) if place.dataset is None and place.table is not None else None
-
-
-def _valid_indexes(indexes: tuple[int, ...] | None, count: int) -> tuple[int, ...] | None:
-    """Return the indexes unless one of them is invalid: then all are unknown."""
-    is_sound = indexes is not None and all(0 <= index < count for index in indexes)
-    return indexes if is_sound else None
-
-
-def read_key(commit: tuple[int, bytes], place: bytes, source: Input) -> tuple[Value, ...]:
-    since = source.since or RangeStart()
-    numbers, texts = (source.snapshot, since.snapshot), (clean_text(source.version), clean_text(since.version))
-    return (*commit, place, *numbers, *texts, to_json_text(source.candidates))
-
-
-def write_key(commit: tuple[int, bytes], place: bytes, output: Output) -> tuple[Value, ...]:
-    return (*commit, place, output.snapshot, clean_text(output.version), to_json_text(output.candidates))
-
-
-def read_place(source: Input) -> tuple[Value, ...]:
-    return (*_place(source), source.mode.value, clean_text(source.tag), None, None, None, None)
-
-
-def write_place(output: Output, made_from: str) -> tuple[Value, ...]:
-    kind = (output.commit_kind.value, output.replaced.value, made_from, output.schema_id)
-    return (*_place(output), None, None, *kind)
-
-
-def _place(place: DatasetRef) -> tuple[Value, ...]:
-    return (
-        dataset_hash(place.dataset),
-        *table_name_key(place.table),
-        generation_text(place.generation),
-        clean_text(place.branch),
-        clean_text(place.opaque),
-        place.format.value,
-        int(place.main),
+    build.observed(t.COMMIT, key, facts=facts)
+    commit = (event.barrier, hash_key(t.COMMIT.name, key))
+    sources = [place_of(each, (each.mode, each.tag, None, None, None, None)) for each in event.inputs]
+    made_from = [_made_from(each, event) for each in event.outputs]
+    sinks = [
+        place_of(each, (None, None, each.commit_kind, each.replaced, how, each.schema_id))
+        for each, (how, _) in zip(event.outputs, made_from, strict=True)
+    ]
+    reads = [_add_read(each, place, commit, build) for each, place in zip(event.inputs, sources, strict=True)]
+    for output, place, (how, indexes) in zip(event.outputs, sinks, made_from, strict=True):
+        _add_write(output, place, commit, [reads[each] for each in indexes or ()] if how == SOME else (), build)
+    tables = _Tables(
+        event.job is not None,
+        job,
+        parent,
+        run,
+        event.fingerprint,
+        event.evidence is CommitEvidence.RECONCILED,
+        [indexes for _, indexes in made_from],
     )
+    same = (*tables[:-1], tuple([each.id for each in sources]), tuple([each.id for each in sinks]), tuple(tables.edges))
+    build.repeat(same, partial(_add_tables, tables, sources, sinks, build))
+
+
+class _Tables(NamedTuple):
+    """What a commit says of tables, whichever versions it read and wrote."""
+
+    has_job: bool
+    job: tuple[Value, Value]
+    parent: tuple[Value, Value]
+    run: Value
+    fingerprint: Value
+    is_reconciled: bool
+    edges: list[tuple[int, ...] | None]
+    """For each output the indexes of the inputs that it was made from, as far as that is known."""
+
+
+def _made_from(output: Output, event: Committed) -> tuple[str, tuple[int, ...] | None]:
+    """Return what an output was made from, and the indexes of those inputs if it is known."""
+    indexes, count = output.made_from, len(event.inputs)
+    if indexes is None or not all(0 <= index < count for index in indexes):
+        return UNKNOWN, None
+    return ALL if event.part is None and len(set(indexes)) == count else SOME, indexes
+
+
+def _add_read(source: Input, place: Place, commit: tuple[int, bytes], build: RowBuilder) -> tuple[Value, ...]:
+    """Add a read, and return its key."""
+    since, candidates = source.since or _NO_START, to_json_text(source.candidates) if source.candidates else None
+    texts = (clean_text(source.version), clean_text(since.version), candidates)
+    key = (*commit, place.id, source.snapshot, since.snapshot, *texts)
+    build.observed(t.READ, key, (source.rows, source.bytes))
+    return key
+
+
+def _add_write(
+    output: Output, place: Place, commit: tuple[int, bytes], edges: Sequence[tuple[Value, ...]], build: RowBuilder
+) -> None:
+    """Add a write, with edges to some reads: only if they say something new, as nearly all writes use all reads of
+    their commit. Each part of a split event knows only some inputs, so it always writes edges."""
+    candidates = to_json_text(output.candidates) if output.candidates else None
+    key = (*commit, place.id, output.snapshot, clean_text(output.version), candidates)
+    build.observed(t.WRITE, key, (output.parent, output.rows, output.bytes))
+    for read in edges:
+        build.observed(t.COMMIT_EDGE, (commit[0], row_id(t.WRITE, key), row_id(t.READ, read)))
+
+
+def _add_tables(tables: _Tables, sources: Sequence[Place], sinks: Sequence[Place], build: RowBuilder) -> None:
+    if tables.has_job:
+        build.observed(t.JOB, tables.job)
+    for place in (*sources, *sinks):
+        build.used(place)
+        build.constant(t.PLACE, place.key)
+    job = (tables.fingerprint, *tables.job, *tables.parent)
+    for sink, indexes in zip(sinks, tables.edges, strict=True):
+        if sink.is_table:
+            certainty = POSSIBLE if indexes is None else EXACT
+            for source in sources if indexes is None else [sources[index] for index in indexes]:
+                names = (sink.name_alone, source.name_alone, source.opaque, certainty)
+                build.observed(t.TABLE_EDGE, (sink.hash, source.hash, *job, *names))
+    if tables.is_reconciled:  # which job it was isn't known
+        return
+    for side, places in ((SOURCE, sources), (SINK, sinks)):
+        for place in places:
+            map_table_access(side, place, (*tables.job, *tables.parent, tables.run), build)
+
+
+def map_table_access(side: str, place: Place, job: tuple[Value, ...], build: RowBuilder) -> None:
+    """Add the row that says that a job, of a parent, reads or writes a table in a run."""
+    if place.is_table:
+        build.observed(t.TABLE_LINEAGE, (side, *job, place.hash, *place.name))

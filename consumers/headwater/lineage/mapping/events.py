@@ -24,30 +24,39 @@ bits."""
 
 
 def map_event(event: Event, append_time: int | None = None) -> Iterator[Row]:
-    """Yield the rows that an event changes.
+    """Yield the rows that an event changes, one of each key.
 
-    `append_time` is the bus's time in microseconds; without it the producer's clock is trusted. Several rows can have
-    the same key; combine them with `merge_by_key`.
+    `append_time` is the bus's time in microseconds; without it the producer's clock is trusted.
     """
-    build = RowBuilder(event, append_time)
-    yield from map_arrival(event, build)
+    build = RowBuilder()
+    add_rows(event, append_time, build)
+    return iter(build.drain())
+
+
+def add_rows(event: Event, append_time: int | None, build: RowBuilder) -> None:
+    """Add the rows that an event changes."""
+    build.begin(event, append_time)
+    _add_arrival(event, build)
     if isinstance(event, JobEvent):
-        yield from map_job_event(event, build)
+        map_job_event(event, build)
     elif isinstance(event, CatalogModification):
-        yield from map_catalog_event(event, build)
+        map_catalog_event(event, build)
     elif isinstance(event, Administration):
-        yield from map_administration(event, build)
+        map_administration(event, build)
 
 
-def map_arrival(event: Event, build: RowBuilder) -> Iterator[Row]:
+def map_arrival(event: Event, append_time: int | None = None) -> Iterator[Row]:
     """Yield the rows that record the arrival of an event. They show holes in a producer's numbering, even in a store
     that keeps nothing else of the event."""
-    yield arrival_row(build, arrival_family(event), event.family_sequence)
+    build = RowBuilder()
+    build.begin(event, append_time)
+    _add_arrival(event, build)
+    return iter(build.drain())
+
+
+def _add_arrival(event: Event, build: RowBuilder) -> None:
+    block, bit = divmod(event.family_sequence - 1, ARRIVALS_PER_ROW)
+    build.numbered(t.ARRIVAL, (build.producer, arrival_family(event), block), 1 << bit)
     if event.part is not None:
         key = (build.producer, build.sequence - event.part.number + 1, event.part.number)
-        yield build.observed(t.EVENT_PART, *key)._replace(maxima=(event.part.of, event.kind))
-
-
-def arrival_row(build: RowBuilder, family: str, number: int) -> Row:
-    block, bit = divmod(number - 1, ARRIVALS_PER_ROW)
-    return build.observed(t.ARRIVAL, build.producer, family, block)._replace(bits=1 << bit)
+        build.observed(t.EVENT_PART, key, (event.part.of, event.kind))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import singledispatch
 from hashlib import blake2b
 from typing import Any, Final
@@ -21,6 +20,7 @@ from headwater.events.jobs import (
 )
 from headwater.lineage.mapping.commits import SINK, SOURCE, map_commit, map_table_access
 from headwater.lineage.mapping.row_builder import (
+    Place,
     RowBuilder,
     clean_text,
     dataset_hash,
@@ -31,7 +31,6 @@ from headwater.lineage.mapping.row_builder import (
     uuid_bytes,
 )
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.model import GroupValues, Row
 from headwater.lineage.rows.values import HASH_BYTES, Value, encode
 
 _SHAPE: Final = ("columns", "partitioning", "primary_key", "watermarks", "options")
@@ -45,27 +44,27 @@ _BEFORE_TERMINAL, _INFERRED, _REPORTED = 0, 1, 2
 
 
 @singledispatch
-def map_job_event(event: JobEvent, build: RowBuilder) -> Iterator[Row]:
-    """Yield the rows of a job event. Kinds that aren't registered below only say that their job exists."""
-    yield from _job(event, build)
+def map_job_event(event: JobEvent, build: RowBuilder) -> None:
+    """Add the rows of a job event. Kinds that aren't registered below only say that their job exists."""
+    _job(event, build)
 
 
-def _job(event: JobEvent, build: RowBuilder) -> Iterator[Row]:
+def _job(event: JobEvent, build: RowBuilder) -> None:
     if event.job is not None:
-        yield build.observed(t.JOB, *job_name_key(event.job))
+        build.observed(t.JOB, job_name_key(event.job))
 
 
 map_job_event.register(Committed)(map_commit)
 
 
 @map_job_event.register
-def _of_start(event: JobStarted, build: RowBuilder) -> Iterator[Row]:
+def _of_start(event: JobStarted, build: RowBuilder) -> None:
     parent = job_name_key(event.parent_job)
     if event.scope is RunScope.APPLICATION:  # one that dies before its first heartbeat is missed all the same
         origin = (clean_text(event.application), *job_name_key(event.job), uuid_bytes(event.run))
-        yield build.observed(t.PRODUCER, build.producer, heartbeat=(*origin, build.sequence, None, None))
+        build.observed(t.PRODUCER, (build.producer,), heartbeat=(*origin, build.sequence, None, None))
     if event.job is not None:
-        yield build.observed(t.JOB, *job_name_key(event.job), about=(event.job_type.value, *parent))
+        build.observed(t.JOB, job_name_key(event.job), about=(event.job_type.value, *parent))
     if event.run is None:
         return
     run = event.run.bytes
@@ -84,9 +83,9 @@ def _of_start(event: JobStarted, build: RowBuilder) -> Iterator[Row]:
         to_json_text(event.stream),
         to_json_text(event.parent),
     )
-    yield build.observed(t.RUN, run, start=start)
+    build.observed(t.RUN, (run,), start=start)
     for each in event.starts_at:
-        yield from build.place(each)
+        build.place(each)
         key = (
             run,
             dataset_hash(each.dataset),
@@ -94,14 +93,14 @@ def _of_start(event: JobStarted, build: RowBuilder) -> Iterator[Row]:
             clean_text(each.branch),
             *table_name_key(each.table),
         )
-        yield build.observed(t.RUN_START, *key, place=(each.snapshot, clean_text(each.version), each.reason.value))
+        build.observed(t.RUN_START, key, place=(each.snapshot, clean_text(each.version), each.reason.value))
 
 
 @map_job_event.register
-def _of_status(event: JobStatusChanged, build: RowBuilder) -> Iterator[Row]:
-    """Yield a run's status. A terminal status beats RUNNING, and one that the run reported beats one that somebody
+def _of_status(event: JobStatusChanged, build: RowBuilder) -> None:
+    """Add a run's status. A terminal status beats RUNNING, and one that the run reported beats one that somebody
     inferred."""
-    yield from _job(event, build)
+    _job(event, build)
     if event.run is None:
         return
     rank = (_INFERRED if event.inferred else _REPORTED) if event.status.is_terminal else _BEFORE_TERMINAL
@@ -114,19 +113,18 @@ def _of_status(event: JobStatusChanged, build: RowBuilder) -> Iterator[Row]:
         to_json_text(event.error),
         event.on_job_end.value if event.on_job_end else None,
     )
-    row = build.observed(t.RUN, event.run.bytes)
-    yield row._replace(groups=(None, GroupValues(build.stamp(rank), values)))
+    build.ranked(t.RUN, (event.run.bytes,), "status", values, rank)
     if event.status.is_terminal and event.on_job_end is not None:
         for scope in _DELETED_AT_END.get(event.on_job_end, ()):
             key = (scope, None, None, 0, event.run.bytes, None, None, None, None)
-            yield build.deleted(t.TOMBSTONE, *key)
+            build.deleted(t.TOMBSTONE, key)
 
 
 @map_job_event.register
-def _of_failure(event: StatementFailed, build: RowBuilder) -> Iterator[Row]:
-    yield from _job(event, build)
+def _of_failure(event: StatementFailed, build: RowBuilder) -> None:
+    _job(event, build)
     for place in (*event.inputs, *event.outputs):
-        yield from build.place(place)
+        build.place(place)
     values = (
         *job_name_key(event.job),
         *job_name_key(event.parent_job),
@@ -140,24 +138,25 @@ def _of_failure(event: StatementFailed, build: RowBuilder) -> Iterator[Row]:
         to_json_text(event.outputs),
         clean_text(event.sql),
     )
-    yield build.observed(t.FAILED_STATEMENT, build.producer, build.sequence, event=values)
+    build.observed(t.FAILED_STATEMENT, (build.producer, build.sequence), event=values)
 
 
 @map_job_event.register
-def _of_lineage(event: JobLineage, build: RowBuilder) -> Iterator[Row]:
-    yield from _job(event, build)
+def _of_lineage(event: JobLineage, build: RowBuilder) -> None:
+    _job(event, build)
     for each in event.catalogs:
-        yield from build.catalog(each.name, each.id)
+        build.catalog(each.name, each.id)
     shape = (event.fingerprint, _variant(event))
     first = (*job_name_key(event.job), clean_text(event.sql), int(event.columns_omitted))
-    yield build.observed(t.JOB_LINEAGE, *shape, first=first)
+    build.observed(t.JOB_LINEAGE, shape, first=first)
     number = event.part.number if event.part else 1
+    job = (*job_name_key(event.job), *job_name_key(event.parent_job), uuid_bytes(event.run))
     sides: dict[str, tuple[SourceSchema | SinkSchema, ...]] = {SOURCE: event.inputs, SINK: event.outputs}
     for side, places in sides.items():
-        for position, place in enumerate(places, event.first_input if side == SOURCE else 0):
-            yield from build.place(place)
-            yield build.constant(t.JOB_LINEAGE_TABLE, (*shape, number, side, position), _side(place))
-            yield from map_table_access(side, place, event, build)
+        for position, schema in enumerate(places, event.first_input if side == SOURCE else 0):
+            place = build.place(schema)
+            build.constant(t.JOB_LINEAGE_TABLE, (*shape, number, side, position), _side(schema, place))
+            map_table_access(side, place, job, build)
     for edge in event.columns:
         source, target = to_json_text(edge.source), to_json_text(edge.target)
         key = (
@@ -168,13 +167,13 @@ def _of_lineage(event: JobLineage, build: RowBuilder) -> Iterator[Row]:
             edge.derivation.value,
             clean_text(edge.expression),
         )
-        yield build.constant(t.JOB_LINEAGE_COLUMN, (*shape, *key))
+        build.constant(t.JOB_LINEAGE_COLUMN, (*shape, *key))
 
 
-def _side(place: SourceSchema | SinkSchema) -> tuple[Value, ...]:
-    detail = {name: value for name in _SHAPE if (value := getattr(place, name))}
-    where = (dataset_hash(place.dataset), *table_name_key(place.table), place.format.value)
-    return (*where, clean_text(place.branch), clean_text(place.opaque), to_json_text(_plain(detail)))
+def _side(schema: SourceSchema | SinkSchema, place: Place) -> tuple[Value, ...]:
+    detail = {name: value for name in _SHAPE if (value := getattr(schema, name))}
+    branch = clean_text(schema.branch)
+    return (place.hash, *place.name, place.format, branch, place.opaque, to_json_text(_plain(detail)))
 
 
 def _plain(detail: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,15 @@
-"""Builds the rows of one event: times, stamps, keys, and rows that many kinds of events share."""
+"""Builds the rows of events: times, stamps, keys, and rows that many kinds of events share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from functools import lru_cache
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from pydantic_core import to_json
@@ -15,13 +19,29 @@ from headwater.events.envelope import Event
 from headwater.events.jobs import CommitEvidence, Committed, DatasetRef
 from headwater.events.names import DEFAULT_JOB_NAMESPACE, CatalogId, DatasetId, Generation, JobName, TableName
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.model import NO_TIMES, GroupValues, Row, RowKind, RowTimes
+from headwater.lineage.rows.model import (
+    NEVER,
+    NOT_YET,
+    GroupValues,
+    Row,
+    RowKind,
+    RowTimes,
+    combine_groups,
+    combine_maxima,
+)
 from headwater.lineage.rows.values import Value, hash_key
 
 MAX_CLOCK_AHEAD: Final = 5 * 60 * 1_000_000
 """How far a producer's clock may be ahead of the bus, in microseconds. Later times are cut to this."""
 _OFFSET: Final = 2**63
 NO_NAME: Final = (None, None, None)
+KIND_OF: Final = {kind.name: kind for kind in t.KINDS}
+UNKNOWN_FORMAT: Final = "UNKNOWN"
+_NO_USE: Final = (None,) * 6
+_MOST_PLACES: Final = 1 << 14
+_LONGEST_PLACE: Final = 1_000
+"""Characters of the longest place that is remembered: memory for all of them is bounded."""
+Groups: TypeAlias = "tuple[GroupValues | None, ...]"
 RECONCILED_FAMILY: Final = "RECONCILED"
 """Of commits that were found in a table's log, in `arrivals`."""
 
@@ -37,41 +57,119 @@ def arrival_family(event: Event) -> str:
     return event.family.value
 
 
-class RowBuilder:
-    """Builds the rows of one event."""
+class _MergedRow:
+    """What events say of one key, combined as `rows.model.combine_rows` combines rows."""
 
-    def __init__(self, event: Event, append_time: int | None) -> None:
+    __slots__ = ("bits", "deleted", "first", "groups", "last", "maxima")
+
+    def __init__(self, first: int, last: int, maxima: tuple[Value, ...], groups: Groups) -> None:
+        self.first, self.last, self.deleted = first, last, NEVER
+        self.maxima, self.groups, self.bits = maxima, groups, 0
+
+    def row(self, kind: RowKind, key: tuple[Value, ...]) -> Row:
+        times = RowTimes(self.first, self.last, self.deleted)
+        return Row(kind, row_id(kind, key), key, self.maxima, times, self.groups, self.bits)
+
+
+class _RepeatedRows:
+    """Rows of several events, of which times and stamps differ."""
+
+    __slots__ = ("add", "newest", "oldest")
+
+    def __init__(self, add: Callable[[], None], event: tuple[bytes, int]) -> None:
+        self.add = add
+        self.oldest = self.newest = event
+        """Stamps and times of the oldest and the newest event."""
+
+
+class RowBuilder:
+    """Builds the rows of events, one of each key for all of them. `begin` says which event comes next."""
+
+    def __init__(self) -> None:
+        self._by_kind: defaultdict[str, dict[tuple[Value, ...], _MergedRow]] = defaultdict(dict)
+        self.time = 0
+        self.producer = b""
+        self.sequence = 0
+        self._stamp = b""
+        self._repeated: dict[Hashable, _RepeatedRows] = {}
+
+    def begin(self, event: Event, append_time: int | None) -> None:
         self.time = cap_time(micros_of(event.time), append_time)
         self.producer = event.producer.bytes
         self.sequence = event.sequence
-        self._stamps: dict[int, bytes] = {}
-        self._span = RowTimes(first=self.time, last=self.time)
+        self._stamp = make_stamp(self.time, self.producer, self.sequence)
 
-    def stamp(self, rank: int = 0) -> bytes:
-        """Return the event's stamp. Facts of a higher rank beat those of a lower rank, whatever their times."""
-        stamp = self._stamps.get(rank)
-        if stamp is None:
-            stamp = self._stamps[rank] = make_stamp(self.time, self.producer, self.sequence, rank)
-        return stamp
+    def repeat(self, key: Hashable, add: Callable[[], None]) -> None:
+        """Call `add` for rows that all events of this key have in common, but for their times and stamps: of several
+        events the oldest and the newest say it all. It is called when rows are drained."""
+        known, stamp = self._repeated.get(key), self._stamp
+        if known is None:
+            self._repeated[key] = _RepeatedRows(add, (stamp, self.time))
+        elif stamp > known.newest[0]:
+            known.newest = stamp, self.time
+        elif stamp < known.oldest[0]:
+            known.oldest = stamp, self.time
 
-    def observed(self, kind: RowKind, /, *key: Value, **groups: Sequence[Value]) -> Row:
-        """Build a row that existed at the time of the event, with the column groups that the event sets."""
-        span = self._span if kind.has_times else NO_TIMES
-        return Row(kind, row_id(kind, key), key, (), span, self._group_values(kind, groups))
+    def drain(self) -> list[Row]:
+        """Return the rows of all events since the last call."""
+        repeated, self._repeated = self._repeated, {}
+        for each in repeated.values():
+            for self._stamp, self.time in {each.oldest, each.newest}:
+                each.add()
+        by_kind, self._by_kind = self._by_kind, defaultdict(dict)
+        return [each.row(KIND_OF[name], key) for name, merged in by_kind.items() for key, each in merged.items()]
 
-    def deleted(self, kind: RowKind, *key: Value, at: int | None = None) -> Row:
-        """Build a row that was deleted at the time of the event, or at `at` if that is earlier."""
-        span = RowTimes(deleted=self.time if at is None else min(at, self.time))
-        return Row(kind, row_id(kind, key), key, (), span, kind.empty_groups)
+    def observed(
+        self, kind: RowKind, key: tuple[Value, ...], maxima: tuple[Value, ...] = (), **groups: Sequence[Value]
+    ) -> None:
+        """Add a row that existed at the time of the event, with the column groups that the event sets."""
+        merged, time = self._by_kind[kind.name], self.time
+        found = merged.get(key)
+        if found is None:
+            values = self._groups(kind, groups) if groups else kind.empty_groups
+            first, last = (time, time) if kind.has_times else (NOT_YET, NEVER)
+            merged[key] = _MergedRow(first, last, maxima, values)
+            return
+        if kind.has_times:
+            found.last = max(found.last, time)
+            found.first = min(found.first, time)
+        if found.maxima != maxima:
+            found.maxima = combine_maxima(found.maxima, maxima)
+        if groups:
+            found.groups = combine_groups(kind, found.groups, self._groups(kind, groups))
 
-    def constant(self, kind: RowKind, key: tuple[Value, ...], content: tuple[Value, ...] = ()) -> Row:
-        """Build a row that consists of its key and the content that belongs to it."""
-        return Row(kind, row_id(kind, key), key, content, NO_TIMES, kind.empty_groups)
+    def deleted(self, kind: RowKind, key: tuple[Value, ...], at: int | None = None) -> None:
+        """Add a row that was deleted at the time of the event, or at `at` if that is earlier."""
+        found = self._without_times(kind, key, ())
+        found.deleted = max(found.deleted, self.time if at is None else min(at, self.time))
 
-    def _group_values(self, kind: RowKind, groups: dict[str, Sequence[Value]]) -> tuple[GroupValues | None, ...]:
-        if not groups:
-            return kind.empty_groups
-        stamp = self.stamp()
+    def constant(self, kind: RowKind, key: tuple[Value, ...], content: tuple[Value, ...] = ()) -> None:
+        """Add a row that consists of its key and the content that belongs to it."""
+        found = self._without_times(kind, key, content)
+        if found.maxima != content:
+            found.maxima = combine_maxima(found.maxima, content)
+
+    def _without_times(self, kind: RowKind, key: tuple[Value, ...], maxima: tuple[Value, ...]) -> _MergedRow:
+        merged = self._by_kind[kind.name]
+        found = merged.get(key)
+        if found is None:
+            found = merged[key] = _MergedRow(NOT_YET, NEVER, maxima, kind.empty_groups)
+        return found
+
+    def ranked(self, kind: RowKind, key: tuple[Value, ...], group: str, values: tuple[Value, ...], rank: int) -> None:
+        """Add a row with one column group. Values of a higher rank beat those of a lower rank, whatever their times."""
+        self.observed(kind, key)
+        found, stamped = self._by_kind[kind.name][key], GroupValues(b"%c%b" % (rank, self._stamp[1:]), values)
+        groups = tuple([stamped if each.name == group else None for each in kind.groups])
+        found.groups = combine_groups(kind, found.groups, groups)
+
+    def numbered(self, kind: RowKind, key: tuple[Value, ...], bits: int) -> None:
+        """Add a row with these bits."""
+        self.observed(kind, key)
+        self._by_kind[kind.name][key].bits |= bits
+
+    def _groups(self, kind: RowKind, groups: dict[str, Sequence[Value]]) -> Groups:
+        stamp = self._stamp
         if len(kind.groups) == 1:
             return (GroupValues(stamp, tuple(groups[kind.groups[0].name])),)
         return tuple(
@@ -80,34 +178,111 @@ class RowBuilder:
 
     # What many events build.
 
-    def dataset(self, dataset: DatasetId) -> Iterator[Row]:
-        yield self.constant(t.DATASET, _dataset_key(dataset))
+    def dataset(self, dataset: DatasetId) -> None:
+        self.constant(t.DATASET, _dataset_key(dataset))
 
-    def generation(self, dataset: DatasetId, generation: Generation | None, table_format: str | None) -> Iterator[Row]:
+    def generation(self, dataset: DatasetId, generation: Generation | None, table_format: str | None) -> None:
         if generation is not None:
             known = {} if table_format in {None, "UNKNOWN"} else {"stored": (table_format,)}
-            yield self.observed(t.GENERATION, dataset_hash(dataset), generation_text(generation), **known)
+            self.observed(t.GENERATION, (dataset_hash(dataset), generation_text(generation)), **known)
 
-    def alias(self, dataset: DatasetId, table: TableName | None) -> Iterator[Row]:
+    def alias(self, dataset: DatasetId, table: TableName | None) -> None:
         if table is not None:
-            yield self.observed(t.ALIAS, dataset_hash(dataset), *table_name_key(table))
+            self.observed(t.ALIAS, (dataset_hash(dataset), *table_name_key(table)))
 
-    def place(self, place: DatasetRef) -> Iterator[Row]:
-        """Yield the rows of a dataset that a job used: that it exists, in this generation, under this name."""
+    def place(self, place: DatasetRef) -> Place:
+        """Add the rows of a dataset that a job used: that it exists, in this generation, under this name."""
+        found = place_of(place)
+        self.used(found)
+        return found
+
+    def used(self, place: Place) -> None:
         if place.dataset is not None:
-            yield from self.dataset(place.dataset)
-            yield from self.generation(place.dataset, place.generation, place.format.value)
-            yield from self.alias(place.dataset, place.table)
+            self.constant(t.DATASET, place.dataset)
+        if place.generation is not None:
+            known = {} if place.format == UNKNOWN_FORMAT else {"stored": (place.format,)}
+            self.observed(t.GENERATION, place.generation, **known)
+        if place.alias is not None:
+            self.observed(t.ALIAS, place.alias)
 
-    def catalog(self, name: str, catalog: CatalogId | None) -> Iterator[Row]:
+    def catalog(self, name: str, catalog: CatalogId | None) -> None:
         if catalog is not None:
-            yield self.constant(t.CATALOG, (clean_text(catalog.type), clean_text(catalog.location)))
-            yield self.observed(t.CATALOG_NAME, clean_text(name), catalog_hash(catalog))
+            self.constant(t.CATALOG, (clean_text(catalog.type), clean_text(catalog.location)))
+            self.observed(t.CATALOG_NAME, (clean_text(name), catalog_hash(catalog)))
 
 
-def make_stamp(time: int, producer: bytes, sequence: int, rank: int = 0) -> bytes:
-    """Return the stamp of a fact. Stamps order facts by rank, then by time, producer and sequence number."""
-    return b"%c%b%b%b" % (rank, (time + _OFFSET).to_bytes(8, "big"), producer, sequence.to_bytes(8, "big"))
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What rows say of a dataset that a job used, and how."""
+
+    id: bytes
+    """The id of its row in `places`."""
+    key: tuple[Value, ...]
+    hash: bytes | None
+    name: tuple[Value, ...]
+    format: str
+    branch: Value
+    opaque: Value
+    name_alone: Value
+    """The table's name, if its dataset is unknown."""
+    dataset: tuple[Value, ...] | None
+    """The keys of other rows, as far as it has them."""
+    generation: tuple[Value, ...] | None
+    alias: tuple[Value, ...] | None
+
+    @property
+    def is_table(self) -> bool:
+        return self.hash is not None or self.name != NO_NAME
+
+
+_PLACES: Final[dict[tuple[Any, ...], Place]] = {}
+_place_fields: Final = attrgetter("dataset", "table", "generation", "format", "branch", "opaque", "main")
+
+
+def place_of(place: DatasetRef, how: tuple[Any, ...] = _NO_USE) -> Place:
+    """Return what rows say of a dataset, and of how it is read or written: mode, tag, commit kind, what was replaced,
+    what it was made from, schema id. Jobs use the same ones again and again, so it is remembered."""
+    of = (*_place_fields(place), *how)
+    found = _PLACES.get(of)
+    if found is None:
+        found = _new_place(place, how)
+        if len(_PLACES) >= _MOST_PLACES:
+            _PLACES.clear()
+        if sum(len(each) for each in (*found.key, *(found.dataset or ())) if isinstance(each, str)) <= _LONGEST_PLACE:
+            _PLACES[of] = found
+    return found
+
+
+def _new_place(place: DatasetRef, how: tuple[Any, ...]) -> Place:
+    dataset, name, generation = place.dataset, table_name_key(place.table), generation_text(place.generation)
+    number, branch, opaque = dataset_hash(dataset), clean_text(place.branch), clean_text(place.opaque)
+    form, is_known = place.format.value, dataset is not None
+    uses = [_column_value(each) for each in how]
+    key = (number, *name, generation, branch, opaque, form, int(place.main), *uses)
+    return Place(
+        id=row_id(t.PLACE, key),
+        key=key,
+        hash=number,
+        name=name,
+        format=form,
+        branch=branch,
+        opaque=opaque,
+        name_alone=None if is_known or place.table is None else clean_text(str(place.table)),
+        dataset=_dataset_key(dataset) if dataset is not None else None,
+        generation=(number, generation) if is_known and place.generation is not None else None,
+        alias=(number, *name) if is_known and place.table is not None else None,
+    )
+
+
+def _column_value(value: Any) -> Value:
+    if isinstance(value, Enum):
+        return str(value.value)
+    return clean_text(value) if isinstance(value, str) else value  # type: ignore[no-any-return]
+
+
+def make_stamp(time: int, producer: bytes, sequence: int) -> bytes:
+    """Return the stamp of a fact of rank 0. Stamps order facts by rank, then by time, producer and sequence number."""
+    return b"\0%b%b%b" % ((time + _OFFSET).to_bytes(8, "big"), producer, sequence.to_bytes(8, "big"))
 
 
 def row_id(kind: RowKind, key: tuple[Value, ...]) -> bytes:

@@ -146,14 +146,21 @@ def combine_rows(one: Row, other: Row) -> Row:
     """Combine two rows of the same kind and key."""
     a, b = one.times, other.times
     span = a if a == b else RowTimes(min(a.first, b.first), max(a.last, b.last), max(a.deleted, b.deleted))
-    groups = one.groups
-    if groups != other.groups:
-        pairs = zip(one.kind.groups, one.groups, other.groups, strict=True)
-        groups = tuple(_choose_values(group.precedence, mine, theirs) for group, mine, theirs in pairs)
-    maxima = one.maxima
-    if maxima != other.maxima:
-        maxima = tuple(map(_greatest, maxima, other.maxima))
-    return Row(one.kind, one.id, one.key, maxima, span, groups, one.bits | other.bits)
+    groups = combine_groups(one.kind, one.groups, other.groups)
+    return Row(one.kind, one.id, one.key, combine_maxima(one.maxima, other.maxima), span, groups, one.bits | other.bits)
+
+
+def combine_groups(
+    kind: RowKind, one: tuple[GroupValues | None, ...], other: tuple[GroupValues | None, ...]
+) -> tuple[GroupValues | None, ...]:
+    if one == other:
+        return one
+    pairs = zip(kind.groups, one, other, strict=True)
+    return tuple([_choose_values(group.precedence, mine, theirs) for group, mine, theirs in pairs])
+
+
+def combine_maxima(one: tuple[Value, ...], other: tuple[Value, ...]) -> tuple[Value, ...]:
+    return one if one == other else tuple(map(_greatest, one, other))
 
 
 def _greatest(one: Any, other: Any) -> Value:

@@ -58,15 +58,15 @@ def hash_key(kind: str, key: Iterable[Value]) -> bytes:
 
 def encode(values: Iterable[Value]) -> bytes:
     """Encode values unambiguously: different values have different bytes."""
-    return b"".join([_encoded(value) for value in values])
-
-
-def _encoded(value: Value) -> bytes:
-    if value is None:
-        return b"n"
-    if isinstance(value, int):
-        return b"i%d;" % value
-    if isinstance(value, bytes):
-        return b"b%d:%b" % (len(value), value)
-    data = value.encode("utf-8", "surrogatepass")
-    return b"t%d:%b" % (len(data), data)
+    pieces = []
+    for value in values:
+        if value is None:
+            pieces.append(b"n")
+        elif isinstance(value, int):
+            pieces.append(b"i%d;" % value)
+        elif isinstance(value, bytes):
+            pieces.append(b"b%d:%b" % (len(value), value))
+        else:
+            data = value.encode("utf-8", "surrogatepass")
+            pieces.append(b"t%d:%b" % (len(data), data))
+    return b"".join(pieces)

@@ -20,7 +20,7 @@ from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 from headwater.events import marks
-from headwater.events.avro.types import fields_of, name_field_of
+from headwater.events.avro.types import AvroArray, avro_type_of, fields_of, name_field_of
 from headwater.events.base import Model, StringMap
 from headwater.events.column_lineage import ColumnEdges, ColumnLineage, unpack_edges
 from headwater.events.envelope import Event
@@ -32,6 +32,8 @@ QuickRead: TypeAlias = "Callable[[bytes, int], Any]"
 _REPEATED: Final = (CatalogId, Column, DatasetId, JobName, TableName)
 """Models of which the same ones come again and again: they are looked up by their bytes."""
 _MOST_REPEATED: Final = 1 << 14
+_LONGEST_REPEATED: Final = 1_000
+"""Bytes of the longest one that is kept: memory for all of them is bounded."""
 _NOT_SHORT: Final = 0x81
 """The bits of a byte that a length up to 63 doesn't have."""
 _LONGEST: Final = 63
@@ -198,6 +200,8 @@ class _Compiler:
         if origin is tuple and arguments[0] is ColumnLineage:
             return self._set(f"{self._new(_edges_of)}({self._fields(ColumnEdges)})")
         if origin is tuple:
+            if not isinstance(avro_type_of(FieldInfo.from_annotation(of)), AvroArray):
+                raise _UnknownTypeError
             return self._items("[]", lambda items: f"{items}.append({self._value(arguments[0])})", "tuple")
         if of is StringMap:
             return self._items("{}", lambda items: f"{items}[{self._plain(str)}] = {self._plain(str)}", of)
@@ -278,7 +282,8 @@ class _Known(dict[bytes, Model]):
     def add(self, data: bytes, model: Model) -> None:
         if len(self) >= _MOST_REPEATED:
             self.clear()
-        self[data] = model
+        if len(data) <= _LONGEST_REPEATED:
+            self[data] = model
 
 
 class _Uuids(dict[bytes, UUID]):

@@ -129,8 +129,7 @@ class SparkRangeReader:
         figures = PipelineFigures()
 
         def make(cluster: str, topic: str) -> OrderedBatches:
-            as_copy = self._meta.takes_copies()
-            bus = BusReading(source.kind, cluster, topic, source.topic, self._most_invalid, as_copy=as_copy)
+            bus = BusReading(source.kind, cluster, topic, source.topic, self._most_invalid)
             return self._make_writer(bus, self._settings, figures)
 
         batches = PolledBatches(self._spark, source, make, most_records=self._settings.most_records, kafka=self._kafka)

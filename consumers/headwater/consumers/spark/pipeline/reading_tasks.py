@@ -1,6 +1,6 @@
 """On executors: turns records into rows, and packs them by buckets. The rows are those of the writer, by its own code.
 
-A Python worker of Spark lives on from task to task, and so does what it learned of the shapes of events.
+A Python worker of Spark lives on from task to task, and so do the names that it remembers.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ class BusReading:
     topic: str
     topic_name: str
     most_invalid: int
-    as_copy: bool
-    """Whether the store takes rows as bytes of COPY."""
 
     def records(self) -> ArrowRecords:
         return ArrowRecords(self.cluster, self.topic)
@@ -40,14 +38,14 @@ class BusReading:
         """Return the reader of this worker, or a new one. Whoever raises an error doesn't give it back."""
         tune_garbage_collection(freeze=False)
         known = _readers.pop(self._key, None)
-        return known or RecordReader(self.kind, self.topic_name, most_invalid=self.most_invalid, packs=self.as_copy)
+        return known or RecordReader(self.kind, self.topic_name, most_invalid=self.most_invalid)
 
     def give_back(self, reader: RecordReader) -> None:
         _readers[self._key] = reader
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        return (self.kind, self.topic_name, self.most_invalid, self.as_copy)
+        return (self.kind, self.topic_name, self.most_invalid)
 
 
 def reading_task(bus: BusReading, keys: list[int]) -> Callable[[Iterable[Any]], Iterable[Any]]:
@@ -77,10 +75,10 @@ def gather(bus: BusReading, batches: Iterable[Any]) -> Iterator[ArrowRecords]:
 
 def _pack(records: ArrowRecords, reader: RecordReader, keys: list[int]) -> Any:
     read = reader.read(records.records)
-    shares = shares_of(read.rows, read.copies, len(keys))
+    shares = shares_of(read.rows, len(keys))
     letters = records.complete(read.dead_letters)
     first = shares[0]
-    shares[0] = Share(first.rows, first.copies, letters, reached_by(records.records), records.gaps)
+    shares[0] = Share(first.rows, letters, reached_by(records.records), records.gaps)
     return to_arrow([(key, share.pack()) for key, share in zip(keys, shares, strict=True) if any(share)])
 
 

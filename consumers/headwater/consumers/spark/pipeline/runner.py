@@ -30,7 +30,6 @@ from headwater.consumers.spark.pipeline.reading_tasks import BusReading
 from headwater.consumers.spark.pipeline.session import require_arrow
 from headwater.consumers.spark.pipeline.writing_tasks import StoreWriting
 from headwater.errors import ConfigurationError
-from headwater.lineage.bulk import BulkLineageMeta
 from headwater.lineage.lake import LakeAddress
 from headwater.lineage.store import StoreOptions, open_store
 
@@ -64,31 +63,29 @@ class PipelineRun:
         store = self._options.store
         if isinstance(store, LakeAddress):
             lake = LakeBulkMeta(LakeTables.open(self._spark, store, self._options.patience))
-            self._run(lake, partial(LakeBatchWriter, lake, self._options.patience))
+            self._run(partial(LakeBatchWriter, lake, self._options.patience))
             return self.figures
         with open_store(store) as opened:
             writing = StoreWriting(store, self._options.patience)
-            self._run(opened.bulk, partial(BatchWriter, opened.bulk, writing))
+            self._run(partial(BatchWriter, opened.bulk, writing))
         return self.figures
 
-    def _run(self, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
+    def _run(self, make_writer: Callable[..., OrderedBatches]) -> None:
         log, archive = self._options.log, self._options.archive
         if log is not None:
-            self._run_polled(LogRange(f"log:{log}", log.expanduser(), dict), meta, make_writer)
+            self._run_polled(LogRange(f"log:{log}", log.expanduser(), dict), make_writer)
         elif archive is not None:
-            self._run_polled(ArchiveRange(archive, archive, dict), meta, make_writer)
+            self._run_polled(ArchiveRange(archive, archive, dict), make_writer)
         else:
             with suppress(StopRequested):
-                self._run_kafka(meta, make_writer)
+                self._run_kafka(make_writer)
 
-    def _run_polled(
-        self, opened: RangeSource, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]
-    ) -> None:
+    def _run_polled(self, opened: RangeSource, make_writer: Callable[..., OrderedBatches]) -> None:
         options = self._options
         with closing(opened) as source:
 
             def make(cluster: str, topic: str) -> OrderedBatches:
-                return self._writer(make_writer, self._bus(meta, source.kind, cluster, topic, source.topic))
+                return self._writer(make_writer, self._bus(source.kind, cluster, topic, source.topic))
 
             is_first_hand = options.log is not None
             batches = PolledBatches(
@@ -96,14 +93,14 @@ class PipelineRun:
             )
             batches.run(self._stop.is_set, interval=options.interval)
 
-    def _run_kafka(self, meta: BulkLineageMeta, make_writer: Callable[..., OrderedBatches]) -> None:
+    def _run_kafka(self, make_writer: Callable[..., OrderedBatches]) -> None:
         options = self._options
         with closing(KafkaTopicClient(self._spark, options.kafka, options.topic)) as client:
             lost: KafkaQuery | None = None
             while not self._stop.is_set():
                 topic = client.describe()
                 client.check_times()
-                bus = self._bus(meta, KAFKA, topic.cluster, topic.id, options.topic)
+                bus = self._bus(KAFKA, topic.cluster, topic.id, options.topic)
                 query = self._query(client, topic, self._writer(make_writer, bus))
                 try:
                     query.run(self._stop.is_set)
@@ -131,8 +128,8 @@ class PipelineRun:
             trigger=trigger,
         )
 
-    def _bus(self, meta: BulkLineageMeta, kind: str, cluster: str, topic: str, name: str) -> BusReading:
-        return BusReading(kind, cluster, topic, name, self._options.most_invalid, meta.takes_copies())
+    def _bus(self, kind: str, cluster: str, topic: str, name: str) -> BusReading:
+        return BusReading(kind, cluster, topic, name, self._options.most_invalid)
 
     def _writer(self, make_writer: Callable[..., OrderedBatches], bus: BusReading) -> OrderedBatches:
         options = self._options
@@ -170,7 +167,7 @@ def store_events(
     options = PipelineOptions(where, buckets=buckets)
     spark = frame.sparkSession
     with open_store(where) as opened:
-        bus = BusReading(kind, "", topic, topic, options.most_invalid, opened.bulk.takes_copies())
+        bus = BusReading(kind, "", topic, topic, options.most_invalid)
         settings = BatchSettings(options.group, options.buckets_for(spark), options.most_records)
         writing = StoreWriting(where, options.patience)
         writer = BatchWriter(opened.bulk, writing, bus, settings, PipelineFigures())

@@ -15,7 +15,6 @@ from headwater.consumers.writer.coordinated.slice_reader import bucket_of
 from headwater.lineage.bulk import DeadLetter
 from headwater.lineage.rows import KINDS, Row, combine_rows
 from headwater.lineage.rows.columns import RowTuple, packer, row_of
-from headwater.lineage.rows.copy_format import CopyRows
 from headwater.lineage.rows.tables import TOMBSTONE
 
 SCHEMA: Final = "key int, data binary"
@@ -41,7 +40,6 @@ class Share(NamedTuple):
     """What becomes of some records in one bucket. Only the first bucket has positions, gaps and tombstones."""
 
     rows: Mapping[str, Sequence[RowTuple]]
-    copies: CopyRows
     letters: Sequence[DeadLetter] = ()
     reached: Mapping[int, Reached] = {}
     """By the number of the partition."""
@@ -55,13 +53,13 @@ class Share(NamedTuple):
         return Share(*pickle.loads(data))  # noqa: S301 - a task of the same query packed it
 
 
-def shares_of(rows: Iterable[Row], copies: CopyRows, buckets: int) -> list[Share]:
+def shares_of(rows: Iterable[Row], buckets: int) -> list[Share]:
     """Distribute rows over buckets. Tombstones all have the first one."""
     tuples: list[dict[str, list[RowTuple]]] = [{} for _ in range(buckets)]
     for row in rows:
         number = 0 if row.kind == TOMBSTONE else bucket_of(row.id, buckets)
         tuples[number].setdefault(row.kind.name, []).append(packer(row.kind)(row))
-    return [Share(*each) for each in zip(tuples, copies.split(buckets), strict=True)]
+    return [Share(each) for each in tuples]
 
 
 class MergedShares:
@@ -70,7 +68,6 @@ class MergedShares:
     def __init__(self) -> None:
         self.rows: dict[bytes, Row] = {}
         self.tombstones: dict[bytes, Row] = {}
-        self.copies = CopyRows()
         self.letters: list[DeadLetter] = []
         self.size = 0
         """About how many bytes of memory they take."""
@@ -81,7 +78,6 @@ class MergedShares:
             into = self.tombstones if kind == TOMBSTONE else self.rows
             for values in some:
                 _merge(into, row_of(kind, values))
-        self.copies.update(share.copies, _KIND_OF)
         self.letters += share.letters
         self.size += size
 

@@ -130,9 +130,9 @@ class _Bucket:
         held, self._held = self._held, MergedShares()
         reply = self._reply
         reply.tombstones += held.tombstones.values()
-        if reply.is_refused or reply.is_stale or not (held.rows or len(held.copies) or held.letters):
+        if reply.is_refused or reply.is_stale or not (held.rows or held.letters):
             return
-        work = WriteBatch(tuple(held.rows.values()), held.copies, held.letters, mark=self._mark)
+        work = WriteBatch(tuple(held.rows.values()), held.letters, mark=self._mark)
         try:
             merged = retry_transient(lambda: self._merge(work), self._patience)
         except StoreDataError:

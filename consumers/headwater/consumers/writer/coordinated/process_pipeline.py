@@ -88,7 +88,7 @@ class ProcessPipeline(Pipeline):
         self.meta: Final = meta
         self._options = options
         self._marks = marks or WriterMarks()
-        self._role = SliceReaderRole(kind, topic, most_invalid, self.buckets, meta.takes_copies())
+        self._role = SliceReaderRole(kind, topic, most_invalid, self.buckets)
         self._start = start
         self.timeline: Final = Timeline(meta, RecordReader(kind, topic), kind, group, self._marks)
         self._readers: list[_Reader] = []

@@ -49,22 +49,18 @@ class SliceReaderRole:
     topic: str
     most_invalid: int
     buckets: int
-    as_copy: bool
-    """Whether the store takes rows as bytes of COPY."""
 
     def start(self) -> SliceReader:
         return SliceReader(self)
 
 
 class SliceReader:
-    """Maps and packs. It knows which immutable rows the store has, and what it learned of jobs and tables."""
+    """Maps and packs. It knows which immutable rows the store has, and names that came before."""
 
     def __init__(self, role: SliceReaderRole) -> None:
         self._role = role
         self._known = KnownRows()
-        self._reader = RecordReader(
-            role.kind, role.topic, most_invalid=role.most_invalid, known=self._known, packs=role.as_copy
-        )
+        self._reader = RecordReader(role.kind, role.topic, most_invalid=role.most_invalid, known=self._known)
 
     def __call__(self, request: ReadRequest) -> ReadReply:
         if request.epoch is not None:
@@ -84,9 +80,9 @@ class SliceReader:
         for row in read.rows:
             rows[0 if row.kind == TOMBSTONE else bucket_of(row.id, count)].append(row)
         return {
-            number: pickle.dumps(pack_rows(*share, as_copy=self._role.as_copy), pickle.HIGHEST_PROTOCOL)
-            for number, share in enumerate(zip(rows, read.copies.split(count), strict=True))
-            if share[0] or len(share[1])
+            number: pickle.dumps(pack_rows(share), pickle.HIGHEST_PROTOCOL)
+            for number, share in enumerate(rows)
+            if share
         }
 
 

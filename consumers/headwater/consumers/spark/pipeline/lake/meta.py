@@ -41,9 +41,6 @@ class LakeBulkMeta:
     def __init__(self, tables: LakeTables) -> None:
         self.tables = tables
 
-    def takes_copies(self) -> bool:
-        return False
-
     def merge(self, work: WriteBatch) -> MergeResult:
         rows = merge_by_key(work.rows)
         for name, values in tuples_by_table(rows.values()).items():
