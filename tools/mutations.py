@@ -63,7 +63,7 @@ MUTATIONS = (
     ),
     Mutation(
         "rows that are known are left out although the store's epoch changed",
-        "consumers/headwater/consumers/writer/plain_pipeline.py",
+        "consumers/headwater/consumers/writer/store_pipeline.py",
         "epoch=epoch if left_out else None)",
         "epoch=None)",
         ("tests/unit/consumers/test_known_rows.py", "tests/integration/test_coordinated.py"),

@@ -22,7 +22,7 @@ from uuid import UUID
 
 from headwater import local
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.events import Event
 from headwater.events.avro import Codec
 from headwater.events.clock import micros_of
@@ -73,7 +73,7 @@ def of_the_day(share: int) -> Iterator[Iterator[Event]]:
         )
 
 
-def write(pipeline: PlainPipeline, codec: Codec, some: Iterator[Event], first: int) -> int:
+def write(pipeline: StorePipeline, codec: Codec, some: Iterator[Event], first: int) -> int:
     """Write all, and return the offset behind them."""
     while part := tuple(
         BusRecord(codec.encode(event), PARTITION, first + number, micros_of(event.time))
@@ -104,7 +104,7 @@ def measure(size: StoreSize) -> Hour:
 
 
 def live_through(store: Store, share: int) -> list[Hour]:
-    codec, pipeline = Codec(), PlainPipeline(store.bulk, "day", "kafka", "events")
+    codec, pipeline = Codec(), StorePipeline({"": store.bulk}, "day", "kafka", "events")
     hours: list[Hour] = []
     first = 0
     for number, some in enumerate(of_the_day(share), 1):

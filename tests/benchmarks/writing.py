@@ -25,7 +25,7 @@ from confluent_kafka import Producer
 
 from headwater import local
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.plain_pipeline import PlainPipeline, PreparedBatch
+from headwater.consumers.writer.store_pipeline import PreparedBatch, StorePipeline
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import BusPartition, WriteBatch, pack_rows
@@ -115,7 +115,7 @@ class Parts(NamedTuple):
 def parts(url: str, data: list[bytes]) -> Parts:
     """Making rows, merging them, and the same rows merged by COPY and statements written by hand."""
     with open_store(url) as store:
-        pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
+        pipeline = StorePipeline({"": store.bulk}, "g", "kafka", "t")
         where = BusPartition("c", "t", 0)
         taken = [BusRecord(each, where, number, None) for number, each in enumerate(data)]
         batches = [SourceBatch(tuple(taken[at : at + AT_ONCE])) for at in range(0, len(taken), AT_ONCE)]
@@ -135,7 +135,7 @@ def parts(url: str, data: list[bytes]) -> Parts:
 
 
 def _rows_of(prepared: PreparedBatch) -> WriteBatch:
-    return WriteBatch(prepared.rows)
+    return WriteBatch(prepared.parts[""].read.rows)
 
 
 def digest_in(store: Store) -> str:

@@ -14,7 +14,7 @@ import pytest
 from headwater.cli.app import main
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.lineage_meta_pipeline import LineageMetaPipeline
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.errors import TransientError
 from headwater.events import Committed, DatasetId, Event, Input, JobLineage, JobName, LineageDeleted, Output, TableName
 from headwater.events.administration import LineageScope
@@ -169,7 +169,7 @@ def test_it_answers_as_a_store_that_keeps_everything(tmp_path: Path, number: int
     assert not isinstance(mine, BulkLineageMeta)
     calling = LineageMetaPipeline(mine, "kafka", "events", NO_LETTERS)
     with open_store(f"sqlite:///{tmp_path}/store.db") as store:
-        plain = PlainPipeline(store.bulk, "g", "kafka", "events")
+        plain = StorePipeline({"": store.bulk}, "g", "kafka", "events")
         for batch in batches(emitted):
             calling.store(calling.prepare(batch))
             plain.store(plain.prepare(batch))

@@ -17,8 +17,8 @@ from headwater.consumers.sources import EventSource
 from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.sources.local_log import LocalLogSource
 from headwater.consumers.writer.metrics import WriterMetrics
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.errors import ConfigurationError
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import DeadLetterReason, DeadLetterState
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sample(3)]
 
 def written(source: EventSource, store: Store, group: str = "g", **more: int) -> WriterMetrics:
     """Up to where the bus ends now."""
-    runner = Runner(source, PlainPipeline(store.bulk, group, source.kind, source.topic), until_end=True, **more)
+    runner = Runner(source, StorePipeline({"": store.bulk}, group, source.kind, source.topic), until_end=True, **more)
     try:
         asyncio.run(asyncio.wait_for(runner.run(), PATIENCE))
     finally:

@@ -144,7 +144,7 @@ class LoggedLetters:
 
 def store_letter(stores: Mapping[str, BulkLineageMeta], letter: DeadLetter) -> str | None:
     """Store the event of a letter where a writer would. Return None if that succeeds, else the reason why not."""
-    routes = Routes({name: name for name in stores if name != MAIN_STORE}, Codec())
+    routes = Routes([name for name in stores if name != MAIN_STORE], Codec())
     return _store(stores, routes.of_data(letter.data), letter)
 
 

@@ -34,18 +34,18 @@ def commit_first() -> None:
 def drop_what_fails() -> None:
     """A batch that met a database that was away isn't tried again."""
     from headwater.consumers.writer.pipeline import BatchResult
-    from headwater.consumers.writer.plain_pipeline import PlainPipeline, PreparedBatch
+    from headwater.consumers.writer.store_pipeline import PreparedBatch, StorePipeline
     from headwater.errors import TransientError
 
-    store = PlainPipeline.store
+    store = StorePipeline.store
 
-    def stored(self: PlainPipeline, prepared: PreparedBatch) -> BatchResult:
+    def stored(self: StorePipeline, prepared: PreparedBatch) -> BatchResult:
         try:
             return store(self, prepared)
         except TransientError:
             return BatchResult()
 
-    _put(PlainPipeline, "store", stored)
+    _put(StorePipeline, "store", stored)
 
 
 def two_transactions() -> None:

@@ -15,8 +15,8 @@ from confluent_kafka import Producer
 from headwater.consumers.sources.kafka import KafkaSource
 from headwater.consumers.spark.pipeline import PipelineOptions
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.local import KafkaServer
@@ -84,7 +84,7 @@ def written_by_writer(kafka: KafkaServer, topic: str, store: Store, group: str =
     """What the writer reads, up to where the topic ends now."""
     settings = {name: str(value) for name, value in kafka.client_config().items()}
     source = KafkaSource(settings, topic, group, lambda cluster: store.bulk.offsets(group, cluster))
-    runner = Runner(source, PlainPipeline(store.bulk, group, "kafka", topic), until_end=True)
+    runner = Runner(source, StorePipeline({"": store.bulk}, group, "kafka", topic), until_end=True)
     try:
         asyncio.run(asyncio.wait_for(runner.run(), 60))
     finally:

@@ -23,7 +23,7 @@ _REPLACEMENT: Final = "headwater.lineage.replacement"
 STEPS: Final = {
     "fresh tables": (_REPLAY, "create_area"),
     "sources": ("headwater.consumers.replay.preparation", "check_same_sources"),
-    "a batch": ("headwater.consumers.writer.plain_pipeline", "PlainPipeline.store"),
+    "a batch": ("headwater.consumers.writer.store_pipeline", "StorePipeline.store"),
     "view indexes": (_REPLAY, "make_view_indexes"),
     "fence": (_REPLAY, "Replay._switch_behind"),
     "rename": (f"{_REPLACEMENT}.{{database}}", "{Database}Fence.switch"),

@@ -15,9 +15,9 @@ from headwater.consumers.replay.filling import ReplaySettings
 from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.replay.replay import Replay, ReplayResult
 from headwater.consumers.sources.local_log import LocalLogSource
-from headwater.consumers.writer.offset_reader import OffsetReader
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.offsets import OffsetReader
 from headwater.consumers.writer.runner import Runner
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.events import Committed, DatasetId, Event, Format, Input, JobName, Output
 from headwater.journal import LocalLog
 from headwater.lineage.replacement.areas import Area, create_area
@@ -80,7 +80,7 @@ def stored(store: Store) -> int:
 def plain(log: LocalLog, store: Store, *, until_end: bool = False) -> Runner:
     offsets = OffsetReader({"": store.bulk}, GROUP)
     source = LocalLogSource(log.directory, GROUP, offsets)
-    pipeline = PlainPipeline(store.bulk, GROUP, source.kind, source.topic, marks=offsets.marks[""])
+    pipeline = StorePipeline({"": store.bulk}, GROUP, source.kind, source.topic, marks=offsets.marks)
     return Runner(source, pipeline, most=7, idle=0.02, until_end=until_end)
 
 

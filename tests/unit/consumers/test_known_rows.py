@@ -10,8 +10,8 @@ from sqlalchemy import delete
 
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.known_rows import KnownRows
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
-from headwater.consumers.writer.record_reader import ReadResult
+from headwater.consumers.writer.record_reader import ReadResult, RecordReader
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.events import JobLineage
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import BusPartition, EpochChanged, WriteBatch, bump_epoch
@@ -61,17 +61,17 @@ def gone(store: Store, *, is_counted: bool) -> None:
 
 
 def test_what_is_there_is_left_out(store: Store) -> None:
-    pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
+    pipeline = StorePipeline({"": store.bulk}, "g", "kafka", "t")
     pipeline.store(pipeline.prepare(batch(1)))
     again = pipeline.prepare(batch(2))
-    assert {row.id for row in again.left_out} == {row.id for row in LASTING}
-    assert not [row for row in again.rows if row.kind.is_immutable]
+    assert {row.id for row in again.parts[""].read.left_out} == {row.id for row in LASTING}
+    assert not [row for row in again.parts[""].read.rows if row.kind.is_immutable]
     pipeline.store(again)
     assert digest(store) == reported(1, 2)
 
 
 def test_what_was_deleted_by_somebody_else_is_reported_again(store: Store) -> None:
-    pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
+    pipeline = StorePipeline({"": store.bulk}, "g", "kafka", "t")
     pipeline.store(pipeline.prepare(batch(1)))
     prepared = [pipeline.prepare(batch(2)), pipeline.prepare(batch(3))]  # before it is gone
     gone(store, is_counted=True)
@@ -79,14 +79,14 @@ def test_what_was_deleted_by_somebody_else_is_reported_again(store: Store) -> No
         pipeline.store(each)
     assert digest(store) == reported(1, 2, 3)
     later = pipeline.prepare(batch(4))
-    assert later.left_out, "what came again is known again"
+    assert later.parts[""].read.left_out, "what came again is known again"
     pipeline.store(later)
     assert digest(store) == reported(1, 2, 3, 4)
 
 
 def test_without_being_counted_a_deletion_is_not_seen(store: Store) -> None:
     """What the others stand on."""
-    pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
+    pipeline = StorePipeline({"": store.bulk}, "g", "kafka", "t")
     pipeline.store(pipeline.prepare(batch(1)))
     gone(store, is_counted=False)
     pipeline.store(pipeline.prepare(batch(2)))
@@ -106,26 +106,26 @@ def test_nothing_is_written_at_another_epoch(store: Store) -> None:
 def test_what_came_to_be_known_while_it_was_read_is_reported(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """One batch is prepared while the one before it, the first of all, is stored: nobody has asked for the epoch yet at
     which that is known."""
-    pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
-    first, really = pipeline.prepare(batch(1)), pipeline._reader.read  # pyright: ignore[reportPrivateUsage]
+    pipeline = StorePipeline({"": store.bulk}, "g", "kafka", "t")
+    first, really = pipeline.prepare(batch(1)), RecordReader.read
 
-    def read(records: Sequence[BusRecord]) -> ReadResult:
+    def read(self: RecordReader, records: Sequence[BusRecord]) -> ReadResult:
         pipeline.store(first)
-        return really(records)
+        return really(self, records)
 
-    monkeypatch.setattr(pipeline._reader, "read", read)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(RecordReader, "read", read)
     second = pipeline.prepare(batch(2))
-    assert second.left_out
+    assert second.parts[""].read.left_out
     gone(store, is_counted=True)
     pipeline.store(second)
     assert digest(store) == reported(1, 2)
 
 
 def test_what_wasnt_stored_isnt_known(store: Store) -> None:
-    pipeline = PlainPipeline(store.bulk, "g", "kafka", "t")
+    pipeline = StorePipeline({"": store.bulk}, "g", "kafka", "t")
     pipeline.store(pipeline.prepare(SourceBatch()))
     pipeline.prepare(batch(1))
-    assert pipeline.prepare(batch(1)).left_out == []
+    assert pipeline.prepare(batch(1)).parts[""].read.left_out == []
 
 
 def test_the_longest_unasked_are_forgotten_first() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.consumers.sources.local_log import MOST_BYTES, LocalLogSource
-from headwater.consumers.writer.plain_pipeline import stored_until
+from headwater.consumers.writer.offsets import bus_work
 from headwater.events.clock import wall_micros
 from headwater.journal import Journal, JournalOptions, LocalLog
 
@@ -43,7 +43,7 @@ def test_a_writer_from_2031_dates_nothing(tmp_path: Path) -> None:
     source = LocalLogSource(tmp_path / "log", "group")
     batch = source.poll(2, 1)
     assert [(each.data, each.append_time) for each in batch.records] == [(b"a", before), (b"b", before)]
-    assert list(stored_until(batch).values()) == [before]
+    assert [each.until for each in bus_work(batch, "g", "log", "log").ingests] == [before]
     assert [(each.data, each.append_time) for each in source.poll(2, 1).records] == [(b"c", before + 5)]
     source.close()
 

@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from headwater.consumers.health_server import HealthServer
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.metrics import WriterMetrics
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
 from headwater.consumers.writer.runner import Runner
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import BusPartition, DeadLetterReason, EventRows, MergeResult, WriteBatch
@@ -76,7 +76,7 @@ class Scripted:
 
 
 def runner(script: Scripted) -> Runner:
-    return Runner(script, PlainPipeline(script, "g", "log", "log"), until_end=True)  # type: ignore[arg-type]
+    return Runner(script, StorePipeline({"": script}, "g", "log", "log"), until_end=True)  # type: ignore[dict-item,arg-type]
 
 
 def test_probes_say_how_it_is() -> None:

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import delete
 
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.offset_reader import smallest_offsets
-from headwater.consumers.writer.routed_pipeline import RoutedPipeline
+from headwater.consumers.writer.offsets import smallest_offsets
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.errors import TransientError
 from headwater.events import (
     Closed,
@@ -97,7 +97,7 @@ def expected(letter: str) -> str:
 
 @pytest.fixture
 def stores(tmp_path: Path) -> Iterator[dict[str, Store]]:
-    opened = {name: open_store(f"sqlite:///{tmp_path}/{name or 'main'}.db") for name in ("", "L", "S")}
+    opened = {name: open_store(f"sqlite:///{tmp_path}/{name or 'main'}.db") for name in ("", "lake", "sea")}
     yield opened
     for each in opened.values():
         each.close()
@@ -111,16 +111,16 @@ def digests(stores: dict[str, Store]) -> dict[str, str]:
     return found
 
 
-def pipeline(stores: dict[str, Store]) -> RoutedPipeline:
+def pipeline(stores: dict[str, Store]) -> StorePipeline:
     bulk = {name: store.bulk for name, store in stores.items()}
-    return RoutedPipeline(bulk, {"lake": "L", "sea": "S"}, "g", "kafka", "events")
+    return StorePipeline(bulk, "g", "kafka", "events")
 
 
 def batch(records: Sequence[BusRecord]) -> SourceBatch:
     return SourceBatch(tuple(records), {WHERE: records[-1].offset + 1})
 
 
-EXPECTED = {"": expected("M"), "L": expected("L"), "S": expected("S")}
+EXPECTED = {"": expected("M"), "lake": expected("L"), "sea": expected("S")}
 
 
 @pytest.mark.slow
@@ -141,11 +141,11 @@ def test_each_store_is_not_reported_again_what_it_has(stores: dict[str, Store]) 
     writing = pipeline(stores)
     writing.store(writing.prepare(batch(RECORDS)))
     again = writing.prepare(batch(RECORDS))
-    left_out = {name: {row.id for row in part.left_out} for name, part in again.parts.items()}
-    lasting = {name: {row.id for row in part.rows if row.kind.is_immutable} for name, part in again.parts.items()}
+    left_out = {name: {row.id for row in part.read.left_out} for name, part in again.parts.items()}
+    lasting = {name: {row.id for row in part.read.rows if row.kind.is_immutable} for name, part in again.parts.items()}
     assert all(left_out.values())
-    assert lasting == {"": set(), "L": set(), "S": set()}
-    assert left_out["L"] - left_out["S"], "what the one has, and the other needn't"
+    assert lasting == {"": set(), "lake": set(), "sea": set()}
+    assert left_out["lake"] - left_out["sea"], "what the one has, and the other needn't"
     assert writing.store(again).left_out > 0
     assert digests(stores) == EXPECTED
 
@@ -155,13 +155,13 @@ def test_what_went_from_one_store_is_told_to_it_again(stores: dict[str, Store]) 
     writing = pipeline(stores)
     writing.store(writing.prepare(batch(RECORDS)))
     prepared = writing.prepare(batch(RECORDS))
-    with stores["S"].engine.begin() as connection:
+    with stores["sea"].engine.begin() as connection:
         bump_epoch(connection)
         connection.execute(delete(table_of(t.DATASET)))
     writing.store(prepared)
     assert digests(stores) == EXPECTED
     later = writing.prepare(batch(RECORDS))
-    assert all(part.left_out for part in later.parts.values()), "what came again is known again"
+    assert all(part.read.left_out for part in later.parts.values()), "what came again is known again"
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def test_a_store_that_was_away_when_its_writer_was_killed_gets_what_it_missed(
         raise TransientError("nobody answers")
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores["S"].bulk, "merge", away)
+        patch.setattr(stores["sea"].bulk, "merge", away)
         with pytest.raises(TransientError):
             writing.store(prepared)
     known = smallest_offsets(store.bulk.offsets("g") for store in stores.values())
@@ -196,7 +196,7 @@ def test_who_has_his_part_is_not_asked_again(stores: dict[str, Store], monkeypat
     for name, store in stores.items():
 
         def merge(work: WriteBatch, name: str = name, really: object = store.bulk.merge) -> MergeResult:
-            if name == "S" and troubles:
+            if name == "sea" and troubles:
                 raise troubles.pop()
             merged.append(name)
             return really(work)  # type: ignore[operator, no-any-return]
@@ -205,7 +205,7 @@ def test_who_has_his_part_is_not_asked_again(stores: dict[str, Store], monkeypat
     with pytest.raises(TransientError):
         writing.store(prepared)
     writing.store(prepared)
-    assert sorted(merged) == ["", "L", "S"]
+    assert sorted(merged) == ["", "lake", "sea"]
     assert digests(stores) == EXPECTED
 
 
@@ -214,7 +214,7 @@ def test_what_is_no_event_is_a_dead_letter_of_the_main_store(stores: dict[str, S
     writing = pipeline(stores)
     writing.store(writing.prepare(batch([*RECORDS, BusRecord(b"no event", WHERE, 12, 7)])))
     assert [letter.reason for _, letter in stores[""].bulk.dead_letters()] == [DeadLetterReason.UNDECODABLE]
-    assert not list(stores["L"].bulk.dead_letters())
+    assert not list(stores["lake"].bulk.dead_letters())
     assert digests(stores) == EXPECTED
 
 
@@ -229,13 +229,13 @@ def test_what_a_store_refuses_is_its_own_dead_letter(stores: dict[str, Store]) -
     """And what came elsewhere is known there all the same."""
     writing = pipeline(stores)
     prepared = writing.prepare(batch(RECORDS))
-    with stores["L"].engine.begin() as connection:
+    with stores["lake"].engine.begin() as connection:
         connection.exec_driver_sql(
             "CREATE TRIGGER no_shapes BEFORE INSERT ON job_lineage BEGIN SELECT RAISE(ABORT, 'constraint failed'); END"
         )
     writing.store(prepared)
-    assert [letter.kind for _, letter in stores["L"].bulk.dead_letters()] == ["JobLineage"]
-    with stores["L"].engine.connect() as connection:
+    assert [letter.kind for _, letter in stores["lake"].bulk.dead_letters()] == ["JobLineage"]
+    with stores["lake"].engine.connect() as connection:
         bits = connection.exec_driver_sql(f"SELECT bits FROM {t.ARRIVAL.name}").scalars().all()
     missed = sum(1 for _, places in PLACED if "L" not in places)
     assert sum(each.bit_count() for each in bits) >= missed

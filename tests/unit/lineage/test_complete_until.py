@@ -12,7 +12,7 @@ import pytest
 from headwater.consumers.reconcile.events import reconciled_event
 from headwater.consumers.reconcile.model import LogCommit, TableLog
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.events import Closed, DatasetId, Event, JobName, JobStarted
 from headwater.events.avro import Codec
 from headwater.events.clock import micros_of
@@ -43,7 +43,7 @@ def event(number: int, minute: float) -> Event:
 class Written:
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._pipeline = PlainPipeline(store.bulk, "g", "kafka", "events")
+        self._pipeline = StorePipeline({"": store.bulk}, "g", "kafka", "events")
         self._offset = 0
 
     def __call__(self, *reported: tuple[BusPartition, int, float], ends: dict[BusPartition, int] | None = None) -> None:

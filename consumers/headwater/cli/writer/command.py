@@ -7,7 +7,7 @@ import logging
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli import logs
@@ -23,19 +23,14 @@ from headwater.cli.writer.pipelines import (
     JDBC,
     add_pipeline,
     check_pipeline,
+    make_pipeline,
     opened_by_name,
-    pipeline_into,
-    process_pipeline,
 )
 from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from headwater.consumers.sources import EventSource
-    from headwater.consumers.sources.api import StoredOffsets
-    from headwater.consumers.writer.pipeline import Pipeline
     from headwater.consumers.writer.runner import Runner
-    from headwater.lineage.bulk import WriterMarks
     from headwater.lineage.store import Store
 
 _LOG: Final = logging.getLogger(__name__)
@@ -83,59 +78,27 @@ def run(given: Namespace, output: CommandOutput) -> int:
         raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
     check_pipeline(given)
     with logs.logging_as(given.log_format, given.log_level):
-        figures = _write_stores(given) if given.lineage_meta == JDBC else _write_plugin_store(given)
+        figures = _write(given)
     output.record("written", figures)
     return Exit.DONE
 
 
-def _write_stores(given: Any) -> dict[str, Any]:
-    from headwater.consumers.writer.offset_reader import OffsetReader  # noqa: PLC0415
-
-    with opened_stores(given) as stores:
-        offsets = OffsetReader({name: store.bulk for name, store in stores.items()}, given.group)
-        with closing(_source(given, offsets)) as source:
-            return _write(source, stores, offsets.marks, given)
-
-
-def _write(
-    source: EventSource, stores: Mapping[str, Store], marks: Mapping[str, WriterMarks], given: Any
-) -> dict[str, Any]:
-    runner = _runner(source, stores, marks, given)
-    with _maintenance(stores, given):
-        return asyncio.run(_run(runner, given))
-
-
-def _write_plugin_store(given: Any) -> dict[str, Any]:
-    """Write into a store that somebody else implemented."""
-    from headwater.consumers.writer.offset_reader import OffsetReader  # noqa: PLC0415
+def _write(given: Any) -> dict[str, Any]:
+    from headwater.consumers.writer.offsets import OffsetReader  # noqa: PLC0415
     from headwater.consumers.writer.runner import Runner  # noqa: PLC0415
     from headwater.lineage.bulk import BulkLineageMeta  # noqa: PLC0415
 
-    with closing(opened_by_name(given)) as meta:
-        known = OffsetReader({MAIN: meta}, given.group) if isinstance(meta, BulkLineageMeta) else None
-        with closing(_source(given, known)) as source:
-            marks = None if known is None else known.marks[MAIN]
-            pipeline = pipeline_into(meta, source, given, marks)
-            runner = Runner(source, pipeline, most=given.batch, until_end=given.until_end)
+    with ExitStack() as opened:
+        stores = opened.enter_context(opened_stores(given)) if given.lineage_meta == JDBC else {}
+        metas: dict[str, Any] = {name: store.bulk for name, store in stores.items()}
+        if not metas:
+            metas[MAIN] = opened.enter_context(closing(opened_by_name(given)))
+        offsets = OffsetReader(metas, given.group) if isinstance(metas[MAIN], BulkLineageMeta) else None
+        source = opened.enter_context(closing(open_source(given.bus, given.group, given.kafka, offsets)))
+        pipeline = make_pipeline(metas, source, given, None if offsets is None else offsets.marks)
+        runner = Runner(source, pipeline, most=given.batch, until_end=given.until_end)
+        with _maintenance(stores, given):
             return asyncio.run(_run(runner, given))
-
-
-def _runner(source: EventSource, stores: Mapping[str, Store], marks: Mapping[str, WriterMarks], given: Any) -> Runner:
-    from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
-    from headwater.consumers.writer.routed_pipeline import RoutedPipeline  # noqa: PLC0415
-    from headwater.consumers.writer.runner import Runner  # noqa: PLC0415
-
-    about, more = (given.group, source.kind, source.topic), {"most_invalid": given.most_invalid}
-    pipeline: Pipeline
-    if given.processes > 1:
-        pipeline = process_pipeline(source, stores[MAIN], given, marks[MAIN])
-    elif len(stores) == 1:
-        pipeline = PlainPipeline(stores[MAIN].bulk, *about, **more, marks=marks[MAIN])
-    else:
-        of_catalogs = {name: name for name in stores if name != MAIN}
-        bulks = {name: store.bulk for name, store in stores.items()}
-        pipeline = RoutedPipeline(bulks, of_catalogs, *about, **more, marks=marks)
-    return Runner(source, pipeline, most=given.batch, until_end=given.until_end)
 
 
 async def _run(runner: Runner, given: Any) -> dict[str, Any]:
@@ -156,15 +119,11 @@ def _health_server(runner: Runner, health: tuple[str, int] | None) -> AbstractCo
 
 
 def _maintenance(stores: Mapping[str, Store], given: Any) -> AbstractContextManager[object]:
-    if given.no_maintenance or given.until_end:
+    if given.no_maintenance or given.until_end or not stores:
         return nullcontext()
     from headwater.lineage.maintenance.daily import StoreMaintenance  # noqa: PLC0415
 
     return StoreMaintenance((store.engine for store in stores.values()), keep_seconds=given.keep_runs)
-
-
-def _source(given: Any, stored: StoredOffsets | None) -> EventSource:
-    return open_source(given.bus, given.group, given.kafka, stored)
 
 
 def _age(text: str) -> float:

@@ -1,21 +1,20 @@
-"""Which pipeline the writer runs: plain, that of several processes, or one into somebody else's store."""
+"""Which pipeline the writer runs: in one process or in several, or into somebody else's store."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.cli.flags import Flags, count, pair
-from headwater.cli.store import options_of
+from headwater.cli.store import MAIN, options_of
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
-    from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline
     from headwater.consumers.writer.pipeline import Pipeline
     from headwater.lineage.api import LineageMeta
     from headwater.lineage.bulk import WriterMarks
-    from headwater.lineage.store import Store
 
 JDBC: Final = "jdbc"
 """The store's own implementation; another one is somebody's plug-in."""
@@ -46,14 +45,6 @@ def check_pipeline(given: Any) -> None:
         raise ConfigurationError("SQLite lets one process write at a time: leave --processes at 1")
 
 
-def process_pipeline(source: EventSource, store: Store, given: Any, marks: WriterMarks) -> ProcessPipeline:
-    """Return the pipeline of several processes."""
-    from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline  # noqa: PLC0415
-
-    about, more = (given.group, source.kind, source.topic), {"most_invalid": given.most_invalid}
-    return ProcessPipeline(store.bulk, options_of(given), *about, processes=given.processes, **more, marks=marks)
-
-
 def opened_by_name(given: Any) -> LineageMeta:
     """Open the store that a plug-in implements; its options are those of a catalog."""
     from headwater.lineage.meta import open_lineage_meta  # noqa: PLC0415
@@ -64,17 +55,23 @@ def opened_by_name(given: Any) -> LineageMeta:
     return open_lineage_meta({**dict(given.store_option), **at, "lineage-meta": given.lineage_meta})
 
 
-def pipeline_into(meta: LineageMeta, source: EventSource, given: Any, marks: WriterMarks | None) -> Pipeline:
-    """Return the pipeline into such a store; `marks` are for one that has the second interface."""
+def make_pipeline(
+    metas: Mapping[str, Any], source: EventSource, given: Any, marks: Mapping[str, WriterMarks] | None
+) -> Pipeline:
+    """Return the pipeline into stores, by their names: one process or several, or into a store that has the first
+    interface only. `marks` are those of the stores that have the second one."""
+    from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline  # noqa: PLC0415
     from headwater.consumers.writer.lineage_meta_pipeline import LineageMetaPipeline  # noqa: PLC0415
-    from headwater.consumers.writer.plain_pipeline import PlainPipeline  # noqa: PLC0415
+    from headwater.consumers.writer.store_pipeline import StorePipeline  # noqa: PLC0415
     from headwater.journal import DeadLetterLog  # noqa: PLC0415
-    from headwater.lineage.bulk import BulkLineageMeta  # noqa: PLC0415
 
     about, more = (source.kind, source.topic), {"most_invalid": given.most_invalid}
-    if isinstance(meta, BulkLineageMeta):
-        return PlainPipeline(meta, given.group, *about, **more, marks=marks)
-    return LineageMetaPipeline(meta, *about, DeadLetterLog(_letters_directory(given)), **more)
+    if marks is None:
+        return LineageMetaPipeline(metas[MAIN], *about, DeadLetterLog(_letters_directory(given)), **more)
+    if given.processes == 1:
+        return StorePipeline(metas, given.group, *about, **more, marks=marks)
+    main, options = metas[MAIN], options_of(given)
+    return ProcessPipeline(main, options, given.group, *about, processes=given.processes, **more, marks=marks[MAIN])
 
 
 def _letters_directory(given: Any) -> Path:

@@ -16,8 +16,9 @@ from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
 from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline
 from headwater.consumers.writer.pipeline import Pipeline
-from headwater.consumers.writer.plain_pipeline import PlainPipeline
+from headwater.consumers.writer.routes import MAIN_STORE
 from headwater.consumers.writer.runner import Runner
+from headwater.consumers.writer.store_pipeline import StorePipeline
 from headwater.errors import ConfigurationError, TransientError
 from headwater.events.clock import wall_micros
 from headwater.lineage.bulk import BusPartition
@@ -117,7 +118,7 @@ class Filler:
         self._options = options
         self._settings = settings
         self._show = show
-        self._pipelines: dict[str, PlainPipeline] = {}
+        self._pipelines: dict[str, StorePipeline] = {}
         """By the addresses of sources."""
         self.events = 0
         """Events that were stored, dead letters among them."""
@@ -134,7 +135,7 @@ class Filler:
         source.read(self.positions(), end, complete_until)
         if not source.lag() and not complete_until:
             return True
-        return self._run(source, self._plain_pipeline(source), phase, seconds)
+        return self._run(source, self._store_pipeline(source), phase, seconds)
 
     def read_much(self, source: RangeSource, end: Positions, phase: str) -> None:
         """Do the same with as many processes as the settings say, or by Spark."""
@@ -152,12 +153,12 @@ class Filler:
         except StopRequested:
             raise ReplayInterrupted from None
 
-    def _plain_pipeline(self, source: RangeSource) -> PlainPipeline:
+    def _store_pipeline(self, source: RangeSource) -> StorePipeline:
         """Return the writer's pipeline of one process, for what a source gives. It is the same one each time, because
         it has learned the events by then: while writers wait, the last ones have to be quick."""
         known = self._pipelines.get(source.address)
         if known is None:
-            known = PlainPipeline(self._store.bulk, self._settings.group, source.kind, source.topic)
+            known = StorePipeline({MAIN_STORE: self._store.bulk}, self._settings.group, source.kind, source.topic)
             self._pipelines[source.address] = known
         return known
 

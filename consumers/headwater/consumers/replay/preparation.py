@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from headwater.consumers.replay.filling import ReplaySettings
 from headwater.consumers.replay.ranges import BusRange, Positions, RangeSource
 from headwater.consumers.sources import OffsetGap
-from headwater.consumers.writer.bus_gaps import gap_rows
+from headwater.consumers.writer.offsets import gap_rows
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BulkLineageMeta, BusPartition, WriteBatch

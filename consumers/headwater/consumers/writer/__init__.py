@@ -1,12 +1,13 @@
 """The writer: reads events from the bus and writes their rows into the store.
 
+runner                 polls mini-batches, waits for outages, begins anew, and stops in order
+pipeline               what becomes of a mini-batch, in one process or in several
+store_pipeline         one process: into one store, or into several, chosen by catalog
+coordinated            several processes
+lineage_meta_pipeline  into a store that implements only `lineage.api.LineageMeta`
 record_reader          maps records to rows, or to dead letters
-plain_pipeline         poll, map, merge: the reference, and the pipeline for SQLite
-coordinated            several connections at once
-routes, routed_pipeline  several stores, chosen by catalog
-lineage_meta_pipeline  stores that implement only `lineage.api.LineageMeta`
-runner                 runs a pipeline, waits for outages, and stops in order
+routes                 which stores an event goes to
 known_rows             rows that the store has already
-bus_gaps               reports records that the bus lost
-metrics, reporting     what probes and Prometheus ask
+offsets                what is read and recorded of the bus
+metrics                what probes and Prometheus ask
 """

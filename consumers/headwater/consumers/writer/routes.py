@@ -12,7 +12,7 @@ The route depends only on the event, so a replay of the bus leads to the same ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from headwater.events.administration import CatalogOptionsDeclared
@@ -34,11 +34,10 @@ _COMMITTED: Final = Committed.__name__
 class Routes:
     """Decides routes, for one thread at a time."""
 
-    def __init__(self, of_catalogs: Mapping[str, str], codec: Codec) -> None:
-        """The name of its store, by a catalog's."""
-        self._of = dict(of_catalogs)
+    def __init__(self, catalogs: Collection[str], codec: Codec) -> None:
+        """A store of its own has the name of its catalog."""
         self._codec = codec
-        self.stores: Final = frozenset({MAIN_STORE, *self._of.values()})
+        self.stores: Final = frozenset({MAIN_STORE, *catalogs})
 
     def of_data(self, data: bytes) -> frozenset[str]:
         """Return the stores of an encoded event. What can't be decoded becomes a dead letter of the main store."""
@@ -71,7 +70,6 @@ class Routes:
         return self.of_event(event) if isinstance(event, Event) else frozenset({MAIN_STORE})
 
     def _of_catalogs(self, names: Iterable[str | None]) -> frozenset[str]:
-        return frozenset(self._stores_of(names)) or self.stores
-
-    def _stores_of(self, names: Iterable[str | None]) -> Iterator[str]:
-        return (MAIN_STORE if name is None else self._of.get(name, MAIN_STORE) for name in names)
+        return (
+            frozenset(name if name is not None and name in self.stores else MAIN_STORE for name in names) or self.stores
+        )

@@ -34,10 +34,9 @@ from headwater.consumers.spark.pipeline.writing_tasks import (
     writing_task,
 )
 from headwater.consumers.writer.coordinated.timeline import Timeline
-from headwater.consumers.writer.offset_reader import OffsetReader
-from headwater.consumers.writer.plain_pipeline import bus_work
+from headwater.consumers.writer.metrics import log_dead_letters
+from headwater.consumers.writer.offsets import OffsetReader, bus_work
 from headwater.consumers.writer.record_reader import RecordReader
-from headwater.consumers.writer.reporting import log_dead_letters
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import (
     BulkLineageMeta,

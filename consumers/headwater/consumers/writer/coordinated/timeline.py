@@ -18,7 +18,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from headwater.consumers.writer.coordinated.instants import Instant
-from headwater.consumers.writer.plain_pipeline import bus_work
+from headwater.consumers.writer.offsets import bus_work
 from headwater.consumers.writer.record_reader import RecordReader
 from headwater.lineage.bulk import (
     BulkLineageMeta,
