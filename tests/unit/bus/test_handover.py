@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -92,6 +93,22 @@ def test_what_is_not_delivered_is_one_file_and_taken_up_elsewhere(tmp_path: Path
         assert bus.stop(60)
     assert mine.ids() == ids(emitted)
     assert list((tmp_path / "pod2").rglob("*")) == [], "no copy is left"
+
+
+def test_a_copy_that_a_killed_driver_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """Its file is still where it was handed over. Nothing else looks for what lies beside spools."""
+    shelf, pod = Shelf(tmp_path / "shelf"), tmp_path / "pod2"
+    handed_over(tmp_path / "pod1", shelf)
+    for name in (".handover-killed", ".handover-copying"):
+        (pod / name).mkdir(parents=True)
+        (pod / name / "copy").write_bytes(b"a part of it")
+    an_hour_ago = time.time() - 3_600
+    for each in (pod / ".handover-killed" / "copy", pod / ".handover-killed"):
+        os.utime(each, (an_hour_ago, an_hour_ago))
+    with driver(pod, shelf, {"mine": Made()}) as bus:
+        until(lambda: bus.report().shipped == 1)
+        assert bus.stop(60)
+    assert [each.name for each in pod.iterdir()] == [".handover-copying"], "another driver may be copying just now"
 
 
 def test_whatever_fails_when_it_is_handed_over_nothing_is_lost(tmp_path: Path) -> None:

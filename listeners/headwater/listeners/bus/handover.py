@@ -45,6 +45,7 @@ T = TypeVar("T")
 SUFFIX: Final = ".avro"
 _CALL_SECONDS: Final = 30.0
 _LONGEST_COPY: Final = 600.0
+_COPY: Final = ".handover-"
 _CHUNK: Final = 1 << 20
 _SPARE_BYTES: Final = 64 << 20
 
@@ -117,6 +118,14 @@ class LocalDirectory:
         return file
 
 
+def _remove_old_copies(place: Path) -> None:
+    """Remove what drivers left that were killed while they copied: what is older than a copy takes."""
+    for left in place.glob(f"{_COPY}*"):
+        with suppress(OSError):
+            if time.time() - max(each.stat().st_mtime for each in (left, *left.iterdir())) > 2 * _LONGEST_COPY:
+                shutil.rmtree(left)
+
+
 class Handover:
     """The directory behind a thread of its own, on which nobody waits longer than `until` says."""
 
@@ -150,9 +159,11 @@ class Handover:
         if size > limit:
             raise HandoverFileError(f"it has {size} bytes, more than {DEAD_SPOOLS} times {PREFIX}spool.max.bytes")
         place = next((place for place in spool_places(self._settings) if os.access(place, os.W_OK)), None)
+        if place is not None:
+            _remove_old_copies(place)
         if place is None or shutil.disk_usage(place).free < size + _SPARE_BYTES:
             raise TransientError(f"there is no room in {place or 'any directory for spools'} to copy {name} to")
-        with tempfile.TemporaryDirectory(prefix=".handover-", dir=place) as directory:
+        with tempfile.TemporaryDirectory(prefix=_COPY, dir=place) as directory:
             target = Path(directory, "copy")
             self._ask(f"copying {name} from", lambda there: there.fetch(name, size, target), _LONGEST_COPY)
             return HandoverFile(name, target.open("rb"))
