@@ -121,7 +121,7 @@ def bad(rows: list[Row]) -> list[Row]:
     """The same with a number that no database has a place for."""
     return [
         *rows,
-        Row(t.EVENT_PART, uuid4().bytes, (uuid4().bytes, 2**63, 1), (1, "x"), groups=()),
+        Row(t.ARRIVAL, uuid4().bytes, (uuid4().bytes, "JOB", 2**63), bits=1, groups=()),
     ]
 
 

@@ -49,7 +49,7 @@ GROWING: Final = frozenset(
             "job_lineage_tables",
             "job_lineage_columns",
         ),
-        *("arrivals", "producers", "event_parts", "gaps", "failed_statements"),
+        *("arrivals", "producers", "gaps", "failed_statements"),
     }
 )
 """Tables that have a row for each table, commit, run or event."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from headwater.events import AlterTable, Committed, Event, JobLineage, JobName, JobStatusChanged, TableName
 from headwater.events.avro import Codec, DecodeError
 from headwater.events.changes import SetComment, SetProperty
-from headwater.events.envelope import EventPart
 from headwater.events.jobs import Input, Output
 from headwater.lineage.mapping import BatchMapper, map_event
 from headwater.lineage.rows import Row, RowSet
@@ -65,7 +64,6 @@ def alike(draw: st.DrawFn) -> Event:
         "producer": draw(st.sampled_from([UUID(int=1), UUID(int=2)])),
         "time": event.time + timedelta(seconds=draw(st.integers(-9, 9))),
         "run": draw(st.sampled_from([None, UUID(int=3), UUID(int=4)])),
-        "part": draw(st.sampled_from([None, None, None, EventPart(number=1, of=2)])),
     }
     if isinstance(event, Committed):
         outputs = draw(st.lists(st.sampled_from(event.outputs), max_size=2))

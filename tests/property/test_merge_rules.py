@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.events import ColumnLineage, Committed, DatasetId, Event, JobLineage, JobName
+from headwater.events import Event
 from headwater.events.clock import micros_of
-from headwater.events.column_lineage import Derivation
-from headwater.events.ids import uuid7
-from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.kinds import KINDS
-from headwater.events.parts import split_event
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import KINDS as ROWS
 from headwater.lineage.rows import Row, RowSet, combine_rows, merge_by_key
-from headwater.lineage.rows.tables import JOB_LINEAGE_COLUMN, JOB_LINEAGE_TABLE
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
 from tests.kit.effort import examples
@@ -106,57 +100,3 @@ def test_every_kind_of_event_tells_something() -> None:
     assert emitted.keys() == set(KINDS)
     silent = [kind for kind, rows in emitted.items() if len(rows) < 2]
     assert silent == [], "all but the mark that it arrived"
-
-
-def test_an_event_cut_into_parts_tells_what_it_would_have_told_whole() -> None:
-    """Apart from what is counted by events: numbers that arrived, parts themselves, edges, variants of shapes."""
-    apart = {
-        "arrivals",
-        "event_parts",
-        "commit_edges",
-        "job_lineage",
-        "job_lineage_tables",
-        "job_lineage_columns",
-        "places",
-        "writes",
-    }
-    whole = next(event for event in EXAMPLES if isinstance(event, Committed))
-    parts = split_event(whole.model_copy(update={"inputs": whole.inputs * 1}), 400)
-    assert len(parts) > 1
-
-    def rows_of(emitted: list[Event]) -> set[object]:
-        state = RowSet()
-        for event in emitted:
-            state.merge(map_event(event))
-        return {(row.kind.name, row.key) for row in state.rows() if row.kind.name not in apart}
-
-    assert rows_of(list(parts)) == rows_of([whole])
-
-
-def test_parts_of_job_lineage_tell_the_places_that_the_whole_has() -> None:
-    """Each part has some inputs only, and counts them within itself."""
-    inputs = tuple(SourceSchema(dataset=DatasetId(namespace="file", name=f"t{n}")) for n in range(40))
-    edges = (
-        ColumnLineage(output=0, input=n, source=("a",), target=("b",), derivation=Derivation.IDENTITY)
-        for n in reversed(range(40))
-    )
-    output = SinkSchema(dataset=DatasetId(namespace="file", name="out"))
-    whole = JobLineage(
-        fingerprint=bytes(16),
-        inputs=inputs,
-        outputs=(output,),
-        columns=tuple(edges),
-        job=JobName(namespace="default", name="j"),
-        producer=uuid7(),
-        sequence=1,
-    )
-    parts = [part.model_copy(update={"sequence": n}) for n, part in enumerate(split_event(whole, 800), 1)]
-    assert len(parts) > 2
-
-    def places(emitted: Iterable[Event]) -> set[tuple[object, ...]]:
-        rows = [row for event in emitted for row in map_event(event)]
-        tables = {("table", row.key[3], row.key[4], row.maxima[0]) for row in rows if row.kind is JOB_LINEAGE_TABLE}
-        return tables | {("column", *row.key[2:]) for row in rows if row.kind is JOB_LINEAGE_COLUMN}
-
-    assert places(parts) == places([whole])
-    assert len(places(parts)) == 40 + 1 + 40

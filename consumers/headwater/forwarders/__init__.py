@@ -3,7 +3,7 @@
 api             the interface of a forwarder
 blocking        a forwarder whose target blocks: Atlas, DataHub
 runner          polls, makes whole events, sends them, commits
-assembling      decodes, and merges the parts of an event
+decoding        makes events of records
 delivery        retries by class of error; isolation finds the events that a target fails on
 letter_retry    sends dead letters again
 process         several forwarders, each on a thread of its own

@@ -30,7 +30,7 @@ GROUP: Final = "headwater.forwarders"
 
 
 class BusEvent(NamedTuple):
-    """An event of the bus. An event that was split into parts comes as one, with the record of its last part."""
+    """An event of the bus, with its record."""
 
     event: Event
     record: BusRecord

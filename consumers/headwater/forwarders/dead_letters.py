@@ -18,14 +18,12 @@ _MAX_ERROR_LENGTH: Final = 2_000
 
 
 class Rejection(NamedTuple):
-    """An event that becomes a dead letter, or a letter for each of its parts."""
+    """An event that becomes a dead letter."""
 
     reason: DeadLetterReason
     error: str
     records: tuple[BusRecord, ...]
-    """Those of its parts, of which some may be missing."""
     event: EventId | None = None
-    """That of the first part, if it was split."""
     kind: str | None = None
 
     def letters(self, source: str, topic: str) -> Iterator[DeadLetter]:

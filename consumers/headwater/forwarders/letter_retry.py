@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Final
 
 from headwater.errors import TerminalError
 from headwater.events.avro import Codec
 from headwater.forwarders.api import BusEvent
-from headwater.forwarders.assembling import EventAssembler, merge_records
 from headwater.forwarders.dead_letters import record_of
+from headwater.forwarders.decoding import decode_record
 from headwater.forwarders.delivery import BatchDelivery
 from headwater.forwarders.isolation import DeliveryResult
 from headwater.forwarders.metrics import ForwarderMetrics
@@ -30,11 +29,8 @@ _AT_ONCE: Final = 100
 class LetterRetry:
     """Retries the dead letters of one forwarder. A letter that the target fails on doesn't hold up the bus."""
 
-    def __init__(
-        self, letters: DeadLetters, assembler: EventAssembler, delivery: BatchDelivery, metrics: ForwarderMetrics
-    ) -> None:
+    def __init__(self, letters: DeadLetters, delivery: BatchDelivery, metrics: ForwarderMetrics) -> None:
         self._letters = letters
-        self._assembler = assembler
         self._delivery = delivery
         self._metrics = metrics
         self._codec = Codec()
@@ -54,59 +50,44 @@ class LetterRetry:
         self._due_at = time.monotonic() + (0.0 if self.has_more else wait)
 
     def _marked_letters(self) -> list[tuple[str, DeadLetter]]:
-        """Return the next letters that are marked; those of the parts of one event are together."""
+        """Return the next letters that are marked."""
         if not self._letters.count_dead_letters(DeadLetterState.RETRY):
             return []
         with closing(self._letters.dead_letters(DeadLetterState.RETRY)) as found:
-            letters = list(islice(found, _AT_ONCE))
-            last = letters[-1][1].event if letters else None
-            letters += takewhile(lambda each: each[1].event == last is not None, found)
-        return letters
+            return list(islice(found, _AT_ONCE))
 
     async def _retry(self, letters: Sequence[tuple[str, DeadLetter]]) -> bool:
         """Send these letters. Those that can't be sent wait again. Return False if the target took none: then they are
         left as they are, for later."""
         failed: dict[str, str] = {}
-        names_of: dict[int, list[str]] = {}
+        name_of: dict[int, str] = {}
         events: list[BusEvent] = []
-        for names, parts in _by_event(letters):
-            found = self._event_of(parts)
+        for name, letter in letters:
+            found = self._event_of(letter)
             if isinstance(found, TerminalError):
-                failed.update(dict.fromkeys(names, str(found)))
+                failed[name] = str(found)
             else:
-                names_of[id(found)] = names
+                name_of[id(found)] = name
                 events.append(found)
         result, is_taken = await self._delivery.try_once(events) if events else (DeliveryResult(), True)
-        for unsent in result.unsent:
-            failed.update(dict.fromkeys(names_of[id(unsent.event)], unsent.error))
-        left = {name for each in result.postponed for name in names_of[id(each)]}
+        failed.update({name_of[id(unsent.event)]: unsent.error for unsent in result.unsent})
+        left = {name_of[id(each)] for each in result.postponed}
         if is_taken:
             failed.update(dict.fromkeys(left, str(self._metrics.last_error)))
             left.clear()
-        self._settle([(name, each) for name, each in letters if name not in left], failed)
+        self._settle([name for name, _ in letters if name not in left], failed)
         return not left
 
-    def _settle(self, letters: Sequence[tuple[str, DeadLetter]], failed: Mapping[str, str]) -> None:
-        sent = {name: each for name, each in letters if name not in failed}
-        counts = Counter(each.event for each in sent.values() if each.event is not None)
-        self._assembler.record_merged(event for event, count in counts.items() if count > 1)
+    def _settle(self, names: Sequence[str], failed: Mapping[str, str]) -> None:
+        sent = [name for name in names if name not in failed]
         self._letters.remove_dead_letters(sent)
         for name, error in failed.items():
             self._letters.mark_dead_letters([name], DeadLetterState.WAITING, error)
         self._metrics.retried += len(sent)
 
-    def _event_of(self, parts: Sequence[DeadLetter]) -> BusEvent | TerminalError:
-        records = [record_of(each) for each in parts]
+    def _event_of(self, letter: DeadLetter) -> BusEvent | TerminalError:
+        record = record_of(letter)
         try:
-            return BusEvent(merge_records(self._codec, records), records[-1])
+            return BusEvent(decode_record(self._codec, record), record)
         except TerminalError as e:
             return e
-
-
-def _by_event(letters: Iterable[tuple[str, DeadLetter]]) -> Iterator[tuple[list[str], list[DeadLetter]]]:
-    """Yield the names and letters of each event: one, or those of its parts."""
-    groups: dict[object, dict[str, DeadLetter]] = {}
-    for name, letter in letters:
-        groups.setdefault(letter.event or name, {})[name] = letter
-    for group in groups.values():
-        yield list(group), list(group.values())

@@ -46,8 +46,6 @@ class ForwarderMetrics(LoopMetrics):
     """Those that wait now."""
     retried: int = 0
     """Dead letters that a retry sent."""
-    partial: int = 0
-    """Events of which parts are missing now."""
     postponed: int = 0
     """Events that the target failed on, and that are tried again with the next ones."""
     lost: int = 0
@@ -114,7 +112,6 @@ _FIGURES: Final = {
     "dead_letters": ("counter", "Events that became dead letters."),
     "retried": ("counter", "Dead letters that a retry sent."),
     "dead_letters_waiting": ("gauge", "Dead letters that wait."),
-    "partial": ("gauge", "Events of which parts are missing."),
     "postponed": ("gauge", "Events that the target failed on, which are tried again with the next ones."),
     "lost": ("counter", "Records that the bus no longer had when they were to be read."),
     "lag": ("gauge", "Records not yet read."),

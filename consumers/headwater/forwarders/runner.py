@@ -1,4 +1,4 @@
-"""Runs one forwarder: polls, makes whole events, sends them, and commits the offsets of what the target has.
+"""Runs one forwarder: polls, decodes events, sends them, and commits the offsets of what the target has.
 
 Polling and sending take turns. So partitions go to another process only while nothing is being sent, and what was
 polled of them is left to it: events of one key are never sent by two at a time.
@@ -22,9 +22,9 @@ from headwater.events.avro import Codec
 from headwater.events.keys import key_of
 from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent, Forwarder, PeriodicForwarder
-from headwater.forwarders.assembling import PATIENCE, AssembledBatch, EventAssembler
 from headwater.forwarders.configuration import ForwarderSettings
 from headwater.forwarders.dead_letters import WAITING_STATES, Rejection
+from headwater.forwarders.decoding import ForwarderBatch, decode_records
 from headwater.forwarders.delivery import BatchDelivery, Pause, Waits
 from headwater.forwarders.isolation import DeliveryResult, UnsentEvent
 from headwater.forwarders.known_lineage import LineageCache
@@ -60,7 +60,6 @@ class ForwarderRunner:
         metrics: ForwarderMetrics | None = None,
         until_end: bool = False,
         waits: Waits | None = None,
-        patience: float = PATIENCE,
         idle: float = _IDLE_SECONDS,
     ) -> None:
         """`lineage` is the one that the forwarder was created with."""
@@ -74,7 +73,7 @@ class ForwarderRunner:
         self._letters = state.letters
         self._bus = (source.kind, source.topic)
         self._progress = ForwarderProgress(state)
-        self._assembler = EventAssembler(state, lineage, bus=self._bus, patience=patience)
+        self._lineage = lineage
         self._retrier = Retrier(self.metrics, self._stop)
         timeout = settings.config.timeout
         self._delivery = BatchDelivery(
@@ -89,11 +88,11 @@ class ForwarderRunner:
         redelivery = BatchDelivery(
             forwarder, self.metrics, timeout=timeout, pause=self._pause, still_wanted=_unchanged, waits=waits
         )
-        self._retry = LetterRetry(self._letters, self._assembler, redelivery, self.metrics)
+        self._retry = LetterRetry(self._letters, redelivery, self.metrics)
         self._codec = Codec()
         self._limiter = RateLimiter(settings.config.rate)
         self._reached: dict[BusPartition, int] = {}
-        """The next offset of each partition; what is before it is sent, a dead letter or waits for parts."""
+        """The next offset of each partition; what is before it is sent or a dead letter."""
         self._pending: dict[BusPartition, int] = {}
         """The same once the batch is done with that is being sent."""
         self._lost: set[int] = set()
@@ -143,13 +142,12 @@ class ForwarderRunner:
         if batch.records or self.metrics.outage:
             self._caught_up_at = None
         lost = await asyncio.to_thread(self._report_lost, batch.gaps) if batch.gaps else []
-        assembled = await asyncio.to_thread(self._assemble, batch.records)
+        decoded = await asyncio.to_thread(self._decode, batch.records)
         self._pending = dict(batch.next)
         self._lost = {id(each) for each in lost} | {id(each) for each in self._postponed if id(each) in self._lost}
-        events = [*lost, *assembled.events]
+        events = [*lost, *decoded.events]
         wanted = [each for each in events if self._is_wanted(each)]
         self.metrics.filtered += len(events) - len(wanted)
-        self.metrics.partial = self._assembler.partial
         result = DeliveryResult()
         postponed = self._still_ours(self._postponed)
         if wanted or postponed:
@@ -157,39 +155,32 @@ class ForwarderRunner:
             result = await self._delivery.send([*postponed, *wanted], has_postponed=bool(postponed))
         self._postponed = result.postponed
         self.metrics.postponed = len(self._postponed)
-        await asyncio.to_thread(self._settle, [*assembled.rejections, *map(self._rejection, result.unsent)])
+        await asyncio.to_thread(self._settle, [*decoded.rejections, *map(self._rejection, result.unsent)])
         self._reached.update(self._pending)
         times = [each.append_time for each in batch.records if each.append_time]
         self.metrics.sent_until = max(times, default=self.metrics.sent_until)
         if time.monotonic() >= self._commit_at or not batch.next:
             await self._commit()
 
-    def _assemble(self, records: Sequence[BusRecord]) -> AssembledBatch:
-        if not records and self.metrics.outage is None:
-            self._assembler.give_up_late()
-        return self._assembler.add(records)
+    def _decode(self, records: Sequence[BusRecord]) -> ForwarderBatch:
+        return decode_records(self._codec, records, self._lineage)
 
     def _settle(self, rejections: Sequence[Rejection]) -> None:
-        """Keep what can't be sent, and what became of events with parts. Offsets are committed after it."""
+        """Keep what can't be sent. Offsets are committed after it."""
         if rejections:
             self._letters.add_dead_letters(each for one in rejections for each in one.letters(*self._bus))
             self.metrics.dead_letters += len(rejections)
             _log_letters(self._settings.name, rejections)
-        given_up, self._assembler.given_up = self._assembler.given_up, 0
-        self.metrics.dead_letters += given_up
-        self._assembler.confirm([each.event.event_id for each in self._postponed])
 
     def _rejection(self, unsent: UnsentEvent) -> Rejection:
         event = unsent.event.event
-        return Rejection(
-            unsent.reason, unsent.error, self._assembler.records_of(unsent.event), event.event_id, event.kind
-        )
+        return Rejection(unsent.reason, unsent.error, (unsent.event.record,), event.event_id, event.kind)
 
     def _is_wanted(self, each: BusEvent) -> bool:
         return self._settings.wants(each.event)
 
     async def _commit(self) -> None:
-        """Commit what is done with, without passing the first part of an event that isn't complete."""
+        """Commit what is done with, without passing an event that is postponed."""
         self._drop_lost()
         held = self._held()
         positions = {each: min(at, held.get(each, at)) for each, at in self._reached.items()}
@@ -205,7 +196,7 @@ class ForwarderRunner:
 
     def _held(self) -> dict[BusPartition, int]:
         """Return the offset of each partition that may not be passed yet."""
-        held = dict(self._assembler.held())
+        held: dict[BusPartition, int] = {}
         for each in self._postponed:
             partition, offset = each.record.partition, each.record.offset
             held[partition] = min(offset, held.get(partition, offset))
@@ -230,7 +221,6 @@ class ForwarderRunner:
             self._reached.pop(partition, None)
             self._pending.pop(partition, None)
             self._committed.pop(partition, None)
-            self._assembler.forget(partition)
             self._postponed = [each for each in self._postponed if each.record.partition != partition]
 
     def _owns(self, partition: BusPartition) -> bool:
@@ -259,8 +249,7 @@ class ForwarderRunner:
         self._look_at = time.monotonic() + _LOOK_SECONDS
         asked_at = datetime.now(timezone.utc)
         self.metrics.lag = await asyncio.to_thread(self._source.lag)
-        waits = self._postponed or self._assembler.partial
-        is_behind = bool(self.metrics.lag != 0 or self.metrics.outage or waits)
+        is_behind = bool(self.metrics.lag != 0 or self.metrics.outage or self._postponed)
         self._caught_up_at = asked_at if is_quiet and not is_behind else None
         self.metrics.dead_letters_waiting = self._letters.count_dead_letters(*WAITING_STATES)
 

@@ -1,6 +1,6 @@
 """What a forwarder keeps on disk: a small SQLite database, with a lock that one process at a time holds.
 
-It has the job lineage that was seen, the events that were merged from parts, and the dead letters. Offsets are the
+It has the job lineage that was seen, and the dead letters. Offsets are the
 bus's; a copy is here, for a bus that forgets those of a group that nobody reads in. Everything is written before the
 offsets behind it are committed.
 """
@@ -33,9 +33,6 @@ _BUSY_SECONDS: Final = 30.0
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS lineage (fingerprint BLOB PRIMARY KEY, event BLOB NOT NULL, seen INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS lineage_by_age ON lineage (seen);
-CREATE TABLE IF NOT EXISTS merged (
-    number INTEGER PRIMARY KEY, producer BLOB NOT NULL, sequence INTEGER NOT NULL, UNIQUE (producer, sequence)
-);
 CREATE TABLE IF NOT EXISTS positions (
     cluster TEXT NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL,
     PRIMARY KEY (cluster, topic, partition)

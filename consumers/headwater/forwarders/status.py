@@ -34,7 +34,6 @@ class ForwarderStatus:
     sent: int
     filtered: int
     dead_letters: int
-    partial: int
     postponed: int
     """Events that the target failed on, which are tried again with the next ones."""
     lost: Sequence[LostRecords]
@@ -57,7 +56,6 @@ def write_status(directory: Path, settings: ForwarderSettings, metrics: Forwarde
         "sent": metrics.sent,
         "filtered": metrics.filtered,
         "dead_letters": metrics.dead_letters_waiting,
-        "partial": metrics.partial,
         "postponed": metrics.postponed,
         "waiting_for": metrics.fault,
         "last_error": metrics.last_error,
@@ -96,7 +94,6 @@ def read_status(directory: Path, name: str) -> ForwarderStatus:
         sent=fields.get("sent", 0),
         filtered=fields.get("filtered", 0),
         dead_letters=dead_letters,
-        partial=fields.get("partial", 0),
         postponed=0 if is_free else fields.get("postponed", 0),
         lost=lost,
         waiting_for=None if is_free else fields.get("waiting_for"),

@@ -201,7 +201,7 @@ def _lineages(
         first.setdefault(row["fingerprint"], row)
     places, columns = table_of(t.JOB_LINEAGE_TABLE), table_of(t.JOB_LINEAGE_COLUMN)
     tables = _select(places, _with_dataset(places), {}).where(places.c.fingerprint.in_(first))
-    by_place = _by(connection, tables.order_by(places.c.side, places.c.position, places.c.part), "fingerprint")
+    by_place = _by(connection, tables.order_by(places.c.side, places.c.position), "fingerprint")
     edges = select(columns).where(columns.c.fingerprint.in_(first)).order_by(columns.c.output, columns.c.input)
     by_edge = _by(connection, edges.order_by(columns.c.id), "fingerprint")
     return {

@@ -21,7 +21,6 @@ from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
 from headwater.events.marks import IndexesInto
 from headwater.events.scalars import EventEnum, Format
-from headwater.events.tables import Column
 
 Strategy = st.SearchStrategy[Any]
 
@@ -42,7 +41,7 @@ def events(*kinds: type[Event]) -> st.SearchStrategy[Event]:
 
 def drafts(*kinds: type[Event]) -> st.SearchStrategy[Event]:
     """Events that no producer stamped yet."""
-    unstamped = {n: Event.model_fields[n].default for n in ("producer", "sequence", "family_sequence", "time", "part")}
+    unstamped = {n: Event.model_fields[n].default for n in ("producer", "sequence", "family_sequence", "time")}
     return events(*kinds).map(lambda event: event.model_copy(update=unstamped))
 
 
@@ -52,8 +51,6 @@ def models(model: type[Model]) -> Strategy:
     fields = {name: _strategy(f.annotation, tuple(f.metadata)) for name, f in model.model_fields.items()}
     if issubclass(model, Event):
         fields["producer"] = st.uuids(version=4)
-    if model is Column:
-        fields["type_fragment"] = st.none()  # pieces come of cutting only
     return st.builds(model, **fields)
 
 

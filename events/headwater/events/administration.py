@@ -10,7 +10,6 @@ from pydantic import Field
 from headwater.events.base import StringMap
 from headwater.events.catalog import CatalogContext
 from headwater.events.envelope import Event, EventFamily
-from headwater.events.marks import Splittable
 from headwater.events.names import CatalogId, DatasetId, Generation, JobName
 from headwater.events.scalars import EventEnum, IdentityString, Long, Timestamp
 
@@ -70,7 +69,7 @@ class CatalogOptionsDeclared(Administration):
     context: CatalogContext
     table_lineage: bool = True
     data_lineage: bool = True
-    options: Annotated[StringMap, Splittable()] = StringMap()
+    options: StringMap = StringMap()
 
 
 class DatasetsUnified(Administration):
@@ -84,5 +83,5 @@ class DatasetsUnified(Administration):
     kind: Literal["DatasetsUnified"] = "DatasetsUnified"
     schema_version: Literal[1] = 1
     dataset: DatasetId
-    others: Annotated[tuple[DatasetId, ...], Splittable(), Field(min_length=1)]
+    others: Annotated[tuple[DatasetId, ...], Field(min_length=1)]
     reason: str = ""

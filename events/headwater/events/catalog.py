@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal
 from headwater.events.base import Model, StringMap
 from headwater.events.changes import TableChange
 from headwater.events.envelope import Event, EventFamily
-from headwater.events.marks import Identity, Splittable
+from headwater.events.marks import Identity
 from headwater.events.names import CatalogId, DatasetId, Generation, Name, TableName
 from headwater.events.scalars import EventEnum, Format, IdentityString, Long, SqlString
 from headwater.events.tables import Database, Table, View
@@ -155,7 +155,7 @@ class AlterTable(TableModification):
 
     kind: Literal["AlterTable"] = "AlterTable"
     schema_version: Literal[1] = 1
-    changes: Annotated[tuple[TableChange, ...], Splittable()] = ()
+    changes: tuple[TableChange, ...] = ()
     table: Table | None = None
     """As it was analysed, before the changes."""
     new_table: Table | None = None
@@ -235,7 +235,7 @@ class Truncate(TableModification):
 
     kind: Literal["Truncate"] = "Truncate"
     schema_version: Literal[1] = 1
-    partitions: Annotated[tuple[StringMap, ...], Splittable(), Identity()] = ()
+    partitions: Annotated[tuple[StringMap, ...], Identity()] = ()
 
 
 class CreateTag(TableModification):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from uuid import UUID
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from headwater.events.base import Model
 from headwater.events.errors import DecodeError, Problem
@@ -58,13 +58,6 @@ class Stamp(NamedTuple):
     sequence: int
 
 
-class EventPart(Model):
-    """This event is one of several that a too large one was cut into; their sequences follow each other."""
-
-    number: int = Field(ge=1, le=2**31 - 1)
-    of: int = Field(ge=1, le=2**31 - 1)
-
-
 class Event(Model):
     """The envelope that every kind of event begins with.
 
@@ -91,7 +84,6 @@ class Event(Model):
     """Spark's application id; empty where there is no application."""
     job: JobName | None = None
     run: UUID | None = None
-    part: EventPart | None = None
     statement: Long | None = None
     """Spark's SQL execution id: what one statement did has one, within its application."""
     user: IdentityString | None = None

@@ -9,7 +9,7 @@ from uuid import UUID
 from headwater.events.base import Model, StringMap
 from headwater.events.column_lineage import ColumnLineage
 from headwater.events.envelope import Event, EventFamily
-from headwater.events.marks import Divisible, ErrorText, IndexesInto, Splittable
+from headwater.events.marks import ErrorText, IndexesInto
 from headwater.events.names import CatalogId, DatasetId, Generation, JobName, Name, TableName
 from headwater.events.scalars import (
     Count,
@@ -19,7 +19,6 @@ from headwater.events.scalars import (
     Format,
     IdentityString,
     Int,
-    ListPosition,
     Long,
     SqlString,
     Timestamp,
@@ -183,7 +182,7 @@ class Committed(JobEvent):
     fingerprint: Fingerprint | None = None
     """The JobLineage that tells the shape of this write, where it has one."""
     parent_job: JobName | None = None
-    inputs: Annotated[tuple[Input, ...], Splittable()] = ()
+    inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
     evidence: CommitEvidence = CommitEvidence.OBSERVED
 
@@ -196,11 +195,11 @@ class Committed(JobEvent):
 class DatasetSchema(Model):
     """What JobLineage tells of each dataset, beyond what it is."""
 
-    columns: Annotated[tuple[Column, ...], Splittable()] = ()
+    columns: tuple[Column, ...] = ()
     partitioning: tuple[Transform, ...] = ()
     primary_key: tuple[FieldPath, ...] = ()
     watermarks: tuple[Watermark, ...] = ()
-    options: Annotated[StringMap, Splittable()] = StringMap()
+    options: StringMap = StringMap()
 
 
 class SourceSchema(Source, DatasetSchema):
@@ -235,13 +234,11 @@ class JobLineage(JobEvent):
     schema_version: Literal[1] = 1
     fingerprint: Fingerprint
     parent_job: JobName | None = None
-    inputs: Annotated[tuple[SourceSchema, ...], Divisible(pointers="columns", index="input", first="first_input")] = ()
+    inputs: tuple[SourceSchema, ...] = ()
     outputs: tuple[SinkSchema, ...]
-    columns: Annotated[tuple[ColumnLineage, ...], Splittable()] = ()
+    columns: tuple[ColumnLineage, ...] = ()
     columns_omitted: bool = False
     """Its edges were too many for one event, so `columns` is empty."""
-    first_input: ListPosition = 0
-    """Of a part: the place that its first input has among all inputs."""
     catalogs: tuple[NamedCatalog, ...] = ()
     """The catalogs that its tables are named by; no part of the fingerprint."""
     sql: SqlString | None = None
@@ -330,14 +327,14 @@ class JobStarted(JobEvent):
     parent_run: UUID | None = None
     """The run within this application that this one is a part of."""
     parent: ParentRun | None = None
-    configuration: Annotated[StringMap, Splittable()] = StringMap()
-    tags: Annotated[StringMap, Splittable()] = StringMap()
+    configuration: StringMap = StringMap()
+    tags: StringMap = StringMap()
     user: IdentityString | None = None
     code_version: str | None = None
     headwater_version: str | None = None
     spark: SparkDetails | None = None
     stream: StreamDetails | None = None
-    starts_at: Annotated[tuple[StartPosition, ...], Splittable()] = ()
+    starts_at: tuple[StartPosition, ...] = ()
 
 
 class ErrorDetails(Model):
@@ -374,8 +371,8 @@ class StatementFailed(JobEvent):
 
     kind: Literal["StatementFailed"] = "StatementFailed"
     schema_version: Literal[1] = 1
-    inputs: Annotated[tuple[Source, ...], Splittable()] = ()
-    outputs: Annotated[tuple[Sink, ...], Splittable()] = ()
+    inputs: tuple[Source, ...] = ()
+    outputs: tuple[Sink, ...] = ()
     parent_job: JobName | None = None
     error: ErrorDetails
     incarnation: UUID | None = None

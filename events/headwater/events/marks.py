@@ -1,4 +1,4 @@
-"""Marks on fields, for what works on all models alike: how a too large event is cut, what holds text of plans."""
+"""Marks on fields, for what works on all models alike: what a too large event can lose, what holds text of plans."""
 
 from __future__ import annotations
 
@@ -10,29 +10,10 @@ from pydantic import BaseModel
 
 
 @dataclass(frozen=True)
-class Splittable:
-    """The elements of this tuple or map may go to different parts; everything unmarked is in every part."""
-
-
-@dataclass(frozen=True)
 class IndexesInto:
-    """These numbers are indexes into the named tuple of the event. Where that is spread, each part holds the indexes
-    of the elements that it has, counted within the part, so that a part can be stored without the others."""
+    """These numbers are indexes into the named tuple of the event."""
 
     field: str
-
-
-@dataclass(frozen=True)
-class Divisible:
-    """The elements of this tuple may be divided among parts, each with the elements of another field that point at it.
-    An index in a part counts within the part."""
-
-    pointers: str
-    """The field of those that point at elements."""
-    index: str
-    """Their field with the index."""
-    first: str
-    """The event's field that says which place the first element of a part has in the whole."""
 
 
 @dataclass(frozen=True)

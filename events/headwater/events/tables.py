@@ -8,19 +8,12 @@ from pydantic import Field
 
 from headwater.events.base import Model, StringMap
 from headwater.events.column_lineage import ColumnLineage
-from headwater.events.marks import Splittable, TypeText
+from headwater.events.marks import TypeText
 from headwater.events.names import DatasetId, Name, TableName
-from headwater.events.scalars import EventEnum, FieldPath, IdentityString, Int, SqlString, TruncatableText
+from headwater.events.scalars import EventEnum, FieldPath, IdentityString, SqlString, TruncatableText
 
 TypeJson: TypeAlias = Annotated[str, Field(min_length=1), TypeText()]
 """Spark's type JSON as text: nested fields bring their comments along."""
-
-
-class TypeFragment(Model):
-    """Where a text too large for one part belongs: the `number`th of `of` pieces."""
-
-    number: Int = Field(ge=1)
-    of: Int = Field(ge=2)
 
 
 class Column(Model):
@@ -36,8 +29,6 @@ class Column(Model):
     """The SQL text that the column is computed by."""
     metadata: str | None = None
     """Spark's field metadata as JSON, without what has a field of its own here."""
-    type_fragment: TypeFragment | None = None
-    """Set where `type` was too large for one event: the fragments of one column follow each other."""
 
 
 class Transform(Model):
@@ -101,7 +92,7 @@ class Database(Model):
     comment: TruncatableText | None = None
     location: IdentityString | None = None
     owner: IdentityString | None = None
-    properties: Annotated[StringMap, Splittable()] = StringMap()
+    properties: StringMap = StringMap()
 
 
 class Table(Model):
@@ -111,14 +102,14 @@ class Table(Model):
     'id'
     """
 
-    columns: Annotated[tuple[Column, ...], Splittable()] = ()
+    columns: tuple[Column, ...] = ()
     partitioning: tuple[Transform, ...] = ()
     ordering: tuple[SortField, ...] = ()
     clustering: tuple[FieldPath, ...] = ()
     primary_key: tuple[FieldPath, ...] = ()
     watermarks: tuple[Watermark, ...] = ()
     constraints: tuple[Constraint, ...] = ()
-    properties: Annotated[StringMap, Splittable()] = StringMap()
+    properties: StringMap = StringMap()
     comment: TruncatableText | None = None
     location: IdentityString | None = None
     provider: IdentityString | None = None
@@ -140,12 +131,12 @@ class ViewSource(Model):
 
 
 class View(Model):
-    columns: Annotated[tuple[Column, ...], Splittable()] = ()
+    columns: tuple[Column, ...] = ()
     sql: SqlString | None = None
     """Without literals, unless capture.sql is true."""
     sources: tuple[ViewSource, ...] = ()
-    lineage: Annotated[tuple[ColumnLineage, ...], Splittable()] = ()
+    lineage: tuple[ColumnLineage, ...] = ()
     """`input` counts in `sources`, `output` is 0: the view."""
-    properties: Annotated[StringMap, Splittable()] = StringMap()
+    properties: StringMap = StringMap()
     comment: TruncatableText | None = None
     owner: IdentityString | None = None

@@ -21,7 +21,7 @@ _CREATED, _ALTERED, _COMMITTED = (
 
 
 def many_drafts(random: Random, *, large: bool = True) -> Iterator[Event]:
-    """Some are so large that they are reported in parts, unless none is to be `large`."""
+    """Some have hundreds of kilobytes, unless none is to be `large`."""
     number = 0
     while True:
         number += 1

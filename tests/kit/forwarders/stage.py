@@ -11,10 +11,9 @@ from typing import Any
 from uuid import UUID
 
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.events import Committed, DatasetId, Event, Input, JobName, Output
+from headwater.events import Committed, DatasetId, Event, JobName, Output
 from headwater.events.avro import Codec
 from headwater.events.keys import headers_of, key_of
-from headwater.events.parts import split_event
 from headwater.forwarders.api import BusEvent, Forwarder
 from headwater.forwarders.configuration import ForwarderSettings, read_settings
 from headwater.forwarders.delivery import Waits
@@ -132,7 +131,7 @@ class Stage:
         self.lineage = LineageCache(self.state)
 
     def runner(self, forwarder: Forwarder, *, until_end: bool = True, **more: Any) -> ForwarderRunner:
-        patience, waits = more.pop("patience", LONG), more.pop("waits", QUICK)
+        waits = more.pop("waits", QUICK)
         return ForwarderRunner(
             forwarder,
             MemorySource(self.bus),
@@ -141,7 +140,6 @@ class Stage:
             lineage=self.lineage,
             until_end=until_end,
             waits=waits,
-            patience=patience,
             idle=0.0,
         )
 
@@ -183,21 +181,6 @@ async def _poll(condition: Callable[[], bool]) -> None:
 
 
 LAKE = "s3://lake"
-
-
-def large(first: int, parts: int = 3) -> list[Event]:
-    """The parts of a commit with many inputs, whose first sequence number this is."""
-    inputs = tuple(Input(dataset=DatasetId(namespace=LAKE, name=f"in-{number:04}")) for number in range(parts * 40))
-    event = commit(first, inputs=inputs)
-    limit = 200
-    while len(found := split_event(event, limit)) > parts:
-        limit += 50
-    assert len(found) == parts
-    more = (
-        each.model_copy(update={"sequence": first + number, "family_sequence": first + number})
-        for number, each in enumerate(found)
-    )
-    return list(more)
 
 
 def letters_in(stage: Stage, state: DeadLetterState | None = None) -> list[DeadLetter]:

@@ -36,7 +36,6 @@ from headwater.events.tables import (
     SortField,
     Table,
     Transform,
-    TypeFragment,
     Watermark,
 )
 from headwater.events.types import MAX_NESTING, columns_from_schema_json, to_json
@@ -163,19 +162,6 @@ def test_case_matters_where_spark_was_reported_so() -> None:
 def test_many_columns_are_reported_in_short() -> None:
     with pytest.raises(ChangeError, match=r"c19 and 1980 more$"):
         apply([DropColumn(path=("y",))], table(", ".join(f"c{n} int" for n in range(2_000))))
-
-
-def test_a_column_in_pieces_is_joined_first() -> None:
-    pieces = tuple([Column(name="a", type="{", type_fragment=TypeFragment(number=n, of=2)) for n in (1, 2)])
-    cut = Table(columns=(Column(name="b", type=INT), *pieces))
-    for change in (
-        DropColumn(path=("b",)),
-        AddColumn(path=("c",), type=INT),
-        RecommentColumn(path=("b",), comment="c"),
-    ):
-        with pytest.raises(ChangeError, match="the type of a is in fragments: merge the parts of the event first"):
-            apply([change], cut)
-    assert apply([SetProperty(key="k", value="v")], cut).columns == cut.columns
 
 
 @pytest.mark.parametrize(

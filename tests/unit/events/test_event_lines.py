@@ -12,7 +12,7 @@ from headwater.errors import TerminalError
 from headwater.events import Committed, Input, JobStatusChanged, Output, TableName
 from headwater.events.avro import UnknownEvent
 from headwater.events.catalog import ModificationCause, ModificationEffect
-from headwater.events.envelope import Event, EventPart
+from headwater.events.envelope import Event
 from headwater.events.jobs import CommitKind, ErrorDetails, JobStatus
 from headwater.events.kinds import KINDS
 from headwater.events.names import DatasetId, JobName
@@ -55,7 +55,6 @@ def test_every_kind_says_something(kind: type[Event]) -> None:
             "lake.sales.today (it isn't known whether it took effect)",
         ),
         (example("DropView", cause=ModificationCause.PROCEDURE), "lake.sales.today (by a procedure)"),
-        (example("DropView", part=EventPart(number=2, of=3)), "lake.sales.today (part 2 of 3)"),
         (example("Truncate", partitions=(), parent=8, produced=9), "lake.sales.daily: all rows 8→9"),
         (example("Truncate", partitions=(), on_branch="audit"), "lake.sales.daily branch audit: all rows"),
         (example("AlterDatabase", new_database=Database(location="s3://b")), "lake.sales moved to s3://b"),

@@ -13,7 +13,7 @@ from headwater.errors import TransientError
 from headwater.forwarders import runner as module
 from headwater.forwarders.api import BusEvent, PeriodicForwarder
 from headwater.forwarders.runner import ForwarderRunner
-from tests.kit.forwarders.stage import LONG, MemorySource, Stage, commit, large, until
+from tests.kit.forwarders.stage import LONG, MemorySource, Stage, commit, until
 
 
 class Clockwork:
@@ -67,24 +67,6 @@ def test_a_bus_that_is_away_confirms_nothing(stage: Stage, monkeypatch: pytest.M
     forwarder = Clockwork()
     asyncio.run(_run_until(stage.runner(forwarder, until_end=False), lambda: len(forwarder.ticks) > 2))
     assert {caught_up_at for _, caught_up_at in forwarder.ticks} == {None}
-
-
-def test_an_event_that_waits_for_its_parts_is_not_caught_up_with(stage: Stage) -> None:
-    """Its commit could be the one whose absence somebody would be told of."""
-    stage.bus.append(large(1)[0])
-    forwarder = Clockwork()
-
-    async def run() -> None:
-        task = asyncio.create_task(stage.runner(forwarder, until_end=False).run())
-        await until(lambda: len(forwarder.ticks) > 2)
-        assert {caught_up_at for _, caught_up_at in forwarder.ticks} == {None}
-        for part in large(1)[1:]:
-            stage.bus.append(part)
-        await until(lambda: forwarder.ticks[-1][1] is not None)
-        task.cancel()
-
-    asyncio.run(run())
-    assert forwarder.ticks[-1][0] == 1
 
 
 def test_a_tick_that_fails_stops_nothing(stage: Stage) -> None:

@@ -19,7 +19,6 @@ from headwater.events import (
     Gap,
     Heartbeat,
     Input,
-    JobLineage,
     JobName,
     JobStarted,
     LineageDeleted,
@@ -29,7 +28,6 @@ from headwater.events import (
 )
 from headwater.events.catalog import CatalogContext
 from headwater.events.changes import SetProperty
-from headwater.events.envelope import EventPart
 from headwater.events.jobs import RangeStart, ReadMode, Source
 from headwater.lineage.mapping.events import ARRIVALS_PER_ROW
 from headwater.lineage.mapping.row_builder import dataset_hash
@@ -183,29 +181,6 @@ class TestGaps:
         assert missing(connection, 60, since=at(4)) == []
         assert missing(connection, 60, until=at(-1)) == []
         assert len(missing(connection, 60, since=at(1), until=at(2))) == 1
-
-    def test_parts_that_never_came(self, connection: Connection) -> None:
-        producer = ScriptedProducer(1)
-        for number in (1, 3):
-            producer.emit(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=EventPart(number=number, of=3))
-            if number == 1:
-                producer.lose(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=EventPart(number=2, of=3))
-        producer.emit(2, Closed)
-        store(connection, producer)
-        assert missing(connection, 10) == []
-        causes = {gap.cause: gap for gap in missing(connection, 13)}
-        assert set(causes) == {GapCause.PARTS, GapCause.MISSING_SEQUENCE}
-        parts = causes[GapCause.PARTS]
-        assert (parts.detail, parts.count) == ("2 of the 3 parts of a JobLineage came", 1)
-        assert (parts.since, parts.until, parts.producer) == (at(1), at(1), producer.id)
-
-    def test_all_parts_came(self, connection: Connection) -> None:
-        producer = ScriptedProducer(1)
-        for number in (1, 2):
-            producer.emit(1, JobLineage, fingerprint=b"f" * 16, outputs=(), part=EventPart(number=number, of=2))
-        producer.emit(2, Closed)
-        store(connection, producer)
-        assert missing(connection, 13) == []
 
     def test_a_snapshot_on_one_that_nobody_made(self, connection: Connection) -> None:
         producer = ScriptedProducer(1)

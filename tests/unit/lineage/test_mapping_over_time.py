@@ -28,7 +28,6 @@ from headwater.events.changes import RenameTable
 from headwater.events.clock import micros_of
 from headwater.events.health import GapReason
 from headwater.events.jobs import JobStatus, JobType, RunScope, Source
-from headwater.events.parts import split_event
 from headwater.lineage.mapping import map_event
 from headwater.lineage.mapping.row_builder import dataset_hash
 from headwater.lineage.rows import RowSet
@@ -169,23 +168,3 @@ def test_a_deletion_never_reaches_into_the_future() -> None:
     deletion = LineageDeleted(of_job=JOB, scope=LineageScope.ALL, before=NOON + 60 * MINUTE, **at(10, 1, Q))
     (stone,) = rows("tombstones", deletion)
     assert stone.times.deleted == micros_of(NOON + 10 * MINUTE)
-
-
-def test_the_parts_of_a_commit_tell_what_the_whole_tells() -> None:
-    inputs = tuple(Input(dataset=ORDERS, table=NAME, snapshot=number, opaque="x" * 200) for number in range(40))
-    outputs = (Output(dataset=DAILY, snapshot=1, made_from=tuple(range(40))),)
-    whole = Committed(barrier=1, inputs=inputs, outputs=outputs, **at(0, 1))
-    parts = [
-        part.model_copy(update={"sequence": number, "family_sequence": number})
-        for number, part in enumerate(split_event(whole, 2_000), 1)
-    ]
-    assert len(parts) > 2
-    one, several = state_of([whole]), state_of(reversed(parts))
-    for kind in ("commits", "reads", "table_lineage"):
-        assert {row.id for row in one.rows() if row.kind.name == kind} == {
-            row.id for row in several.rows() if row.kind.name == kind
-        }, kind
-    assert len([row for row in several.rows() if row.kind.name == "writes"]) == 1
-    assert len([row for row in several.rows() if row.kind.name == "commit_edges"]) == 40, "each part tells its own"
-    assert len([row for row in several.rows() if row.kind.name == "event_parts"]) == len(parts)
-    assert state_of(parts).digest() == several.digest()

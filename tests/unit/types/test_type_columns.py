@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.events.tables import Column, TypeFragment
+from headwater.events.tables import Column
 from headwater.events.types import (
     TypeTextError,
     columns_from_schema_json,
@@ -97,12 +97,6 @@ def test_a_schema_is_a_struct() -> None:
 def test_a_field_says_nothing_that_would_be_lost() -> None:
     with pytest.raises(TypeTextError, match="a field has no 'id'"):
         from_field('{"name":"a","type":"long","id":1}')
-
-
-def test_a_type_in_pieces_is_joined_first() -> None:
-    column = Column(name="a", type='{"type":"str', type_fragment=TypeFragment(number=1, of=2))
-    with pytest.raises(TypeTextError, match="column 'a' is in 2 fragments: merge them first"):
-        schema_json((column,))
 
 
 @pytest.mark.parametrize(

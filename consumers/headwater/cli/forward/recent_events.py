@@ -1,4 +1,4 @@
-"""Finds the newest events about a table, on a bus or in a file, whole and with the job lineage that they name."""
+"""Finds the newest events about a table, on a bus or in a file, with the job lineage that they name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class RecentEvents:
 @contextmanager
 def recent_events(given: Namespace) -> Generator[RecentEvents, None, None]:
     """Find the newest events about the table that is named, or those of the file."""
-    from headwater.forwarders.assembling import EventAssembler  # noqa: PLC0415
+    from headwater.events.avro import Codec  # noqa: PLC0415
+    from headwater.forwarders.decoding import decode_records  # noqa: PLC0415
     from headwater.forwarders.known_lineage import LineageCache  # noqa: PLC0415
     from headwater.forwarders.state import ForwarderState  # noqa: PLC0415
 
@@ -42,13 +43,12 @@ def recent_events(given: Namespace) -> Generator[RecentEvents, None, None]:
     newest: deque[BusEvent] = deque(maxlen=given.limit)
     with TemporaryDirectory() as directory, ForwarderState(Path(directory), "plan") as state:
         lineage = LineageCache(state)
-        assembler = EventAssembler(state, lineage)
+        codec = Codec()
         for records in _pages(given):
             count += len(records)
-            for each in assembler.add(records).events:
+            for each in decode_records(codec, records, lineage).events:
                 if wanted is None or any(map(wanted.fullmatch, datasets_in(each.event))):
                     newest.append(each)
-            assembler.confirm()
         found = sorted(newest, key=lambda each: each.event.time)
         yield RecentEvents(tuple(found), lineage, count)
 

@@ -56,7 +56,7 @@ def status(given: Namespace, output: CommandOutput) -> int:
     if is_text:
         _give_details(output, found)
     else:
-        output.table("waits", ("name", "waiting for", "partial", "postponed", "process", "started"), _waits(found))
+        output.table("waits", ("name", "waiting for", "postponed", "process", "started"), _waits(found))
     _give_lost(output, found)
     return Exit.DONE if all(each.state == _RUNNING for each in found) else Exit.FAILED
 
@@ -114,9 +114,7 @@ def _give_details(output: CommandOutput, found: Sequence[ForwarderStatus]) -> No
 
 
 def _waits(found: Sequence[ForwarderStatus]) -> list[tuple[object, ...]]:
-    return [
-        (each.name, each.waiting_for, each.partial, each.postponed, each.process, each.started_at) for each in found
-    ]
+    return [(each.name, each.waiting_for, each.postponed, each.process, each.started_at) for each in found]
 
 
 def _give_lost(output: CommandOutput, found: Sequence[ForwarderStatus]) -> None:

@@ -35,8 +35,6 @@ DECODED_FIELDS: Final = (
     pa.field("job", pa.string()),
     pa.field("run", pa.string()),
     pa.field("barrier", pa.int64()),
-    pa.field("part", pa.int32()),
-    pa.field("parts", pa.int32()),
     pa.field("datasets", pa.list_(pa.string())),
     pa.field("error", pa.string()),
 )
@@ -66,8 +64,6 @@ class DecodedEvent(NamedTuple):
     job: str | None = None
     run: str | None = None
     barrier: int | None = None
-    part: int | None = None
-    parts: int | None = None
     datasets: tuple[str, ...] | None = None
     error: str | None = None
 
@@ -108,7 +104,7 @@ def _decoded(data: bytes, offset: int, schema: WriterSchema) -> DecodedEvent:
         raise ValueError(f"{len(data) - source.tell()} bytes too many")
     if not _FIRST_TIME <= record["time"] <= _LAST_TIME:
         raise ValueError(f"the time {record['time']} is none")
-    job, part = record["job"] or {}, record.get("part") or {}
+    job = record["job"] or {}
     return DecodedEvent(
         schema.kind,
         _number(record["schema_version"], _INT),
@@ -120,8 +116,6 @@ def _decoded(data: bytes, offset: int, schema: WriterSchema) -> DecodedEvent:
         _text(job.get("name")),
         None if record["run"] is None else _id(record["run"]),
         _number(record.get("barrier"), _LONG),
-        _number(part.get("number"), _INT),
-        _number(part.get("of"), _INT),
         tuple(dict.fromkeys(_datasets_in(record))),
     )
 

@@ -26,7 +26,7 @@ from headwater.lineage.rows import tables as t
 
 MAIN_STORE: Final = ""
 """The name of the main store."""
-SHARED_KINDS: Final[frozenset[RowKind]] = frozenset({t.ARRIVAL, t.EVENT_PART})
+SHARED_KINDS: Final[frozenset[RowKind]] = frozenset({t.ARRIVAL})
 """Rows that all stores get."""
 _COMMITTED: Final = Committed.__name__
 

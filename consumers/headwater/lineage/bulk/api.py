@@ -83,8 +83,6 @@ class DeadLetterReason(str, Enum):
     """It can't be mapped to rows."""
     REFUSED = "REFUSED"
     """The database refused a value, or the target the event."""
-    INCOMPLETE = "INCOMPLETE"
-    """Parts of it never came."""
     FAULT = "FAULT"
     """The forwarder failed on it."""
     STUCK = "STUCK"

@@ -34,7 +34,7 @@ REMOVED_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys((kind.name for kind in KINDS), _STAYS),
     **dict.fromkeys((kind.name for kind in (t.COMMIT, t.READ, t.WRITE, t.COMMIT_EDGE)), _EXPIRED),
     **dict.fromkeys((kind.name for kind in (t.RUN, t.RUN_START, t.TABLE_LINEAGE)), _OLD),
-    **dict.fromkeys((kind.name for kind in (t.PRODUCER, t.ARRIVAL, t.EVENT_PART, t.FAILED_STATEMENT)), _OLD),
+    **dict.fromkeys((kind.name for kind in (t.PRODUCER, t.ARRIVAL, t.FAILED_STATEMENT)), _OLD),
     **dict.fromkeys(("writer_instants", "writer_marks"), _WRITER),
     "dead_letters": "dead-letter drop, dead-letter retry",
 }
@@ -137,7 +137,7 @@ def _remove_producers(connection: Connection, producers: Sequence[bytes]) -> Ite
     ):
         arrived[bytes(producer)] = arrived.get(bytes(producer), 0) + int(bits).bit_count()
     whole = [key for key, number in emitted.items() if arrived.get(key) == number]
-    for kind in (t.EVENT_PART, t.ARRIVAL, t.PRODUCER):
+    for kind in (t.ARRIVAL, t.PRODUCER):
         yield kind.name, _delete(connection, kind, table_of(kind).c.producer.in_(whole))
 
 

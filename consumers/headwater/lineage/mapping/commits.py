@@ -92,7 +92,7 @@ def _made_from(output: Output, event: Committed) -> tuple[str, tuple[int, ...] |
     indexes, count = output.made_from, len(event.inputs)
     if indexes is None or not all(0 <= index < count for index in indexes):
         return UNKNOWN, None
-    return ALL if event.part is None and len(set(indexes)) == count else SOME, indexes
+    return ALL if len(set(indexes)) == count else SOME, indexes
 
 
 def _add_read(source: Input, place: Place, commit: tuple[int, bytes], build: RowBuilder) -> tuple[Value, ...]:
@@ -108,7 +108,7 @@ def _add_write(
     output: Output, place: Place, commit: tuple[int, bytes], edges: Sequence[tuple[Value, ...]], build: RowBuilder
 ) -> None:
     """Add a write, with edges to some reads: only if they say something new, as nearly all writes use all reads of
-    their commit. Each part of a split event knows only some inputs, so it always writes edges."""
+    their commit."""
     candidates = to_json_text(output.candidates) if output.candidates else None
     key = (*commit, place.id, output.snapshot, clean_text(output.version), candidates)
     build.observed(t.WRITE, key, (output.parent, output.rows, output.bytes))

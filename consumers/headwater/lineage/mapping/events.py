@@ -57,6 +57,3 @@ def map_arrival(event: Event, append_time: int | None = None) -> Iterator[Row]:
 def _add_arrival(event: Event, build: RowBuilder) -> None:
     block, bit = divmod(event.family_sequence - 1, ARRIVALS_PER_ROW)
     build.numbered(t.ARRIVAL, (build.producer, arrival_family(event), block), 1 << bit)
-    if event.part is not None:
-        key = (build.producer, build.sequence - event.part.number + 1, event.part.number)
-        build.observed(t.EVENT_PART, key, (event.part.of, event.kind))

@@ -31,15 +31,13 @@ from headwater.lineage.mapping.row_builder import (
     uuid_bytes,
 )
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.values import HASH_BYTES, Value, encode
+from headwater.lineage.rows.values import HASH_BYTES, Value
 
 _SHAPE: Final = ("columns", "partitioning", "primary_key", "watermarks", "options")
 _DELETED_AT_END: Final = {LineageRetention.DELETE_TABLE: ("TABLES",), LineageRetention.DELETE_ALL: ("TABLES", "DATA")}
 _CONTENT: Final = {"inputs", "outputs", "columns"}
 _NO_CONTENT: Final = {"inputs": {"__all__": {"generation"}}, "outputs": {"__all__": {"generation"}}}
 """A table that each run creates anew has the same job lineage in all of them."""
-_GREATEST: Final = 2**63 - 1
-"""What a column can hold. No event that a driver makes comes near it."""
 _BEFORE_TERMINAL, _INFERRED, _REPORTED = 0, 1, 2
 
 
@@ -149,19 +147,18 @@ def _of_lineage(event: JobLineage, build: RowBuilder) -> None:
     shape = (event.fingerprint, _variant(event))
     first = (*job_name_key(event.job), clean_text(event.sql), int(event.columns_omitted))
     build.observed(t.JOB_LINEAGE, shape, first=first)
-    number = event.part.number if event.part else 1
     job = (*job_name_key(event.job), *job_name_key(event.parent_job), uuid_bytes(event.run))
     sides: dict[str, tuple[SourceSchema | SinkSchema, ...]] = {SOURCE: event.inputs, SINK: event.outputs}
     for side, places in sides.items():
-        for position, schema in enumerate(places, event.first_input if side == SOURCE else 0):
+        for position, schema in enumerate(places):
             place = build.place(schema)
-            build.constant(t.JOB_LINEAGE_TABLE, (*shape, number, side, position), _side(schema, place))
+            build.constant(t.JOB_LINEAGE_TABLE, (*shape, side, position), _side(schema, place))
             map_table_access(side, place, job, build)
     for edge in event.columns:
         source, target = to_json_text(edge.source), to_json_text(edge.target)
         key = (
             edge.output,
-            min(event.first_input + edge.input, _GREATEST),
+            edge.input,
             source,
             target,
             edge.derivation.value,
@@ -181,10 +178,6 @@ def _plain(detail: dict[str, Any]) -> dict[str, Any]:
 
 
 def _variant(event: JobLineage) -> bytes:
-    """Return a hash of the content, so that the same job lineage has the same key. A part of a split event doesn't know
-    the other parts, so its hash is the event's identity."""
-    if event.part is not None:
-        key: tuple[Value, ...] = (event.producer.bytes, event.sequence - event.part.number + 1)
-        return blake2b(encode(key), digest_size=HASH_BYTES).digest()
+    """Return a hash of the content, so that the same job lineage has the same key."""
     content = event.model_dump_json(include=_CONTENT, exclude=_NO_CONTENT)
     return blake2b(content.encode("utf-8", "replace"), digest_size=HASH_BYTES).digest()

@@ -21,7 +21,7 @@ from headwater.lineage.questions.gaps.model import GapFilter, PossibleGap, time_
 from headwater.lineage.questions.gaps.options import find_contradicting_options
 from headwater.lineage.questions.gaps.reported import find_reported_gaps
 from headwater.lineage.questions.gaps.sequences import find_pending_gaps, find_sequence_gaps
-from headwater.lineage.questions.gaps.silence import find_missing_parts, find_silent_producers, silence_limit
+from headwater.lineage.questions.gaps.silence import find_silent_producers, silence_limit
 from headwater.lineage.questions.gaps.snapshots import find_unknown_parents
 from headwater.lineage.questions.gaps.streams import find_stream_breaks
 from headwater.lineage.rows import tables as t
@@ -85,7 +85,6 @@ def _all(connection: Connection, filters: GapFilter) -> Generator[PossibleGap, N
         find_reported_gaps,
         find_sequence_gaps,
         find_silent_producers,
-        find_missing_parts,
         find_stream_breaks,
         find_unknown_parents,
         find_contradicting_options,

@@ -123,7 +123,7 @@ details that the fingerprint leaves out; queries use the variant that arrived fi
 
 JOB_LINEAGE_TABLE = RowKind(
     "job_lineage_tables",
-    (*binaries("fingerprint variant"), *longs("part"), *texts("side"), *longs("position")),
+    (*binaries("fingerprint variant"), *texts("side"), *longs("position")),
     maxima=(*binaries("dataset"), *_NAME, *texts("format branch opaque detail")),
     has_times=False,
     is_immutable=True,
@@ -263,13 +263,6 @@ PRODUCER = RowKind(
 ARRIVAL = RowKind("arrivals", (*binaries("producer"), *texts("family"), *longs("block")), has_bits=True)
 """Which 63 numbers of a producer's event family have arrived, and the time range of those events."""
 
-EVENT_PART = RowKind(
-    "event_parts",
-    (*binaries("producer"), *longs("first_sequence part_number")),
-    maxima=(*longs("part_count"), *texts("kind")),
-)
-"""The parts of a split event that have arrived."""
-
 TOMBSTONE = RowKind(
     "tombstones",
     (
@@ -314,7 +307,6 @@ KINDS: Final = (
     GAP,
     PRODUCER,
     ARRIVAL,
-    EVENT_PART,
     TOMBSTONE,
 )
 

@@ -63,7 +63,6 @@ _INDEXES: Final[tuple[tuple[RowKind, str], ...]] = (
     (t.GAP, "dataset"),
     (t.GAP, "run"),
     (t.GAP, "job"),
-    (t.EVENT_PART, "producer first_sequence"),
     (t.PRODUCER, "producer"),
     (t.PRODUCER, "application"),
     (t.PRODUCER, "closed_at last"),

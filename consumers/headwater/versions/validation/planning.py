@@ -28,7 +28,7 @@ from headwater.versions.validation.pinned_inputs import InputPlanner
 from headwater.versions.validation.redirected_outputs import OutputPlanner
 from headwater.versions.validation.stream_commits import as_one_statement, as_whole_result
 
-_HOLES: Final = frozenset({GapCause.MISSING_SEQUENCE, GapCause.PARTS})
+_HOLES: Final = frozenset({GapCause.MISSING_SEQUENCE})
 
 
 def plan_validation(

@@ -35,7 +35,7 @@ from headwater.events.types import StructField, to_json
 def add_column(table: Table, change: AddColumn, names: Names) -> Table:
     """Spark puts what it evaluates a default to into EXISTS_DEFAULT: that isn't known here."""
     type_ = parse_type(change.type)
-    columns = _complete_columns(table)
+    columns = table.columns
     if len(change.path) == 1:
         column = Column(
             name=change.path[-1],
@@ -53,7 +53,7 @@ def add_column(table: Table, change: AddColumn, names: Names) -> Table:
 
 
 def drop_column(table: Table, change: DropColumn, names: Names) -> Table:
-    if change.if_exists and not Walk(change.path, names).leads_somewhere(_complete_columns(table)):
+    if change.if_exists and not Walk(change.path, names).leads_somewhere(table.columns):
         return table
     path = _spelled_path(table, change.path, names)
 
@@ -118,24 +118,15 @@ def change_default(table: Table, change: ChangeDefault, names: Names) -> Table:
 
 
 def _at_node(table: Table, path: FieldPath, names: Names, edit: NodeEdit) -> Table:
-    return table.model_copy(update={"columns": Walk(path, names).to_node(_complete_columns(table), edit)})
+    return table.model_copy(update={"columns": Walk(path, names).to_node(table.columns, edit)})
 
 
 def _among_siblings(table: Table, path: FieldPath, names: Names, edit: SiblingsEdit) -> Table:
-    return table.model_copy(update={"columns": Walk(path, names).to_siblings(_complete_columns(table), edit)})
-
-
-def _complete_columns(table: Table) -> tuple[Column, ...]:
-    """Columns whose types were cut into pieces stand there more than once, and can't be read."""
-    cut = [column.name for column in table.columns if column.type_fragment is not None]
-    if cut:
-        raise ImpossibleChangeError(f"the type of {cut[0]} is in fragments: merge the parts of the event first")
-    return table.columns
+    return table.model_copy(update={"columns": Walk(path, names).to_siblings(table.columns, edit)})
 
 
 def _spelled_path(table: Table, path: FieldPath, names: Names) -> FieldPath:
     """The path of a column that has a name and a place, as the table spells it."""
-    _complete_columns(table)
     return spelling(table, path, names)
 
 

@@ -62,9 +62,9 @@ def _read(source: io.BytesIO, schema: Any, kind: str) -> dict[str, Any] | None:
 
 def _is_plain(record: dict[str, Any], kind: str) -> bool:
     """A whole event of today's version whose numbers are what models ask of them."""
-    counts = min(record["sequence"], record["family_sequence"])
+    counts: int = min(record["sequence"], record["family_sequence"])
     is_today = record["schema_version"] == current_schema(KINDS[kind]).version
-    return is_today and record["part"] is None and counts >= 0 and 0 <= record["time"] < LATEST
+    return is_today and counts >= 0 and bool(0 <= record["time"] < LATEST)
 
 
 @cache

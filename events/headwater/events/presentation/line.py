@@ -17,7 +17,6 @@ from headwater.events import health as h
 from headwater.events import jobs as j
 from headwater.events.envelope import Event
 from headwater.events.presentation import catalog, jobs, others
-from headwater.events.presentation.phrases import describe_part, joined
 from headwater.terminal import printable
 
 _KIND_WIDTH: Final = 16
@@ -53,7 +52,7 @@ def line_of(event: Event) -> Line:
     words = _WORDS.get(type(event))
     text = words(event) if words else ""
     job = str(event.job) if event.job else "-"
-    return Line(event.time, event.kind, job, joined(text, describe_part(event)), _severity_of(event))
+    return Line(event.time, event.kind, job, text, _severity_of(event))
 
 
 def format_line(line: Line, *, color: bool = False) -> str:

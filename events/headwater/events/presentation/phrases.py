@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, TypeVar
 
-from headwater.events.envelope import Event
 from headwater.events.jobs import DatasetRef, ErrorDetails
 from headwater.events.names import DatasetId, TableName
 from headwater.events.scalars import FieldPath
@@ -124,7 +123,3 @@ def describe_error(error: ErrorDetails | None) -> str:
         return ""
     kind = error.type.rpartition(".")[2]
     return joined(kind, first_line(error.message), by=": ")
-
-
-def describe_part(event: Event) -> str:
-    return f"(part {event.part.number} of {event.part.of})" if event.part else ""

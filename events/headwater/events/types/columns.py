@@ -67,10 +67,6 @@ def column_of(field: StructField) -> Column:
 
 def field_of(column: Column) -> StructField:
     """The field as Spark has it in the schema of a table: the inverse of `column_of`."""
-    if column.type_fragment is not None:
-        raise TypeTextError(
-            f"the type of column {column.name!r} is in {column.type_fragment.of} fragments: merge them first"
-        )
     type_ = parse_json(column.type)
     metadata = column.metadata or NO_METADATA
     if CHAR_VARCHAR in metadata:

@@ -3,7 +3,7 @@
 model      what a gap is, and which ones are asked for
 reported   gaps that events report
 sequences  holes in a producer's numbering
-silence    heartbeats that stopped, and split events whose parts didn't all arrive
+silence    heartbeats that stopped
 snapshots  snapshots whose parent nobody wrote
 streams    streams that continue elsewhere than they stopped
 options    catalogs whose options were declared in two ways

@@ -27,8 +27,6 @@ class GapCause(str, Enum):
     """A number of a producer never arrived."""
     SILENCE = "SILENCE"
     """A producer's heartbeats stopped, and it never closed."""
-    PARTS = "PARTS"
-    """Not all parts of a split event arrived."""
     UNKNOWN_PARENT = "UNKNOWN_PARENT"
     """A snapshot's parent is unknown: a writer without headwater, or a lost commit."""
     STREAM = "STREAM"

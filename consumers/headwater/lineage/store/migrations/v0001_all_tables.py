@@ -280,23 +280,6 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_table(
-        "event_parts",
-        sa.Column("id", _binary(16), nullable=False),
-        sa.Column("producer", _binary(16), nullable=True),
-        sa.Column("first_sequence", sa.BigInteger(), nullable=True),
-        sa.Column("part_number", sa.BigInteger(), nullable=True),
-        sa.Column("part_count", sa.BigInteger(), nullable=True),
-        sa.Column("kind", TEXT, nullable=True),
-        sa.Column("first", sa.BigInteger(), nullable=False),
-        sa.Column("last", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id"),
-        mysql_charset="utf8mb4",
-        mysql_engine="InnoDB",
-    )
-    op.create_index(
-        "ix_event_parts_producer_first_sequence", "event_parts", ["producer", "first_sequence"], unique=False
-    )
-    op.create_table(
         "failed_statements",
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("producer", _binary(16), nullable=True),
@@ -417,7 +400,6 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         sa.Column("id", _binary(16), nullable=False),
         sa.Column("fingerprint", _binary(16), nullable=True),
         sa.Column("variant", _binary(16), nullable=True),
-        sa.Column("part", sa.BigInteger(), nullable=True),
         sa.Column("side", TEXT, nullable=True),
         sa.Column("position", sa.BigInteger(), nullable=True),
         sa.Column("dataset", _binary(16), nullable=True),
