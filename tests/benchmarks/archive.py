@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from confluent_kafka import Producer
 
 from headwater import local
-from headwater.events.avro.raw_reader import kind_of
 from tests.benchmarks.harness import Aims
 from tests.kit.events.many import encoded_events
+from tests.kit.events.raw_records import kind_of
 from tests.kit.topics import create_topic
 
 EVENTS = 600_000

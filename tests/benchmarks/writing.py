@@ -56,10 +56,10 @@ def produce(address: str, topic: str, data: list[bytes], keys: Sequence[bytes] =
 
 
 class Rates(NamedTuple):
-    """Seconds for all events at the rate of each half: while shapes are learned, and afterwards."""
+    """Seconds for all events at the rate of each half."""
 
-    learning: float
-    steady: float
+    first: float
+    second: float
 
 
 def whole(address: str, url: str, data: list[bytes], *flags: str) -> Rates:
@@ -166,10 +166,10 @@ def main() -> None:
         for processes in (1, 2):
             with server() as postgres:  # one that nothing was deleted from
                 took = whole(kafka.address, postgres.address, data, "--processes", str(processes))
-            for when, each in zip(("learning", "steady"), took, strict=True):
+            for when, each in zip(("first half", "second half"), took, strict=True):
                 say(f"Kafka, {processes} processes, {when}", count, each, f"{alone.bare / each:.2f} of by hand")
         with server() as postgres:
-            say("every shape new", len(fresh), whole(kafka.address, postgres.address, fresh).steady)
+            say("every shape new", len(fresh), whole(kafka.address, postgres.address, fresh).second)
     seconds_taken = into_sqlite(data[: count // 3])
     say("log to SQLite", count // 3, seconds_taken, "its start included")
 

@@ -17,10 +17,10 @@ from headwater.cli import main
 from headwater.consumers.archive.ordered_rows import missing_offsets
 from headwater.consumers.archive.table import EventArchive
 from headwater.consumers.archive.verification import Verification
-from headwater.events.avro.raw_reader import kind_of
 from headwater.local import Service
 from tests.kit.archive.records import read_all
 from tests.kit.archive.topics import Truth, as_truth, send, truth
+from tests.kit.events.raw_records import kind_of
 from tests.kit.spark.driver import DELTA
 from tests.kit.spark.session import spark_session
 from tests.kit.topics import new_topic

@@ -4,22 +4,20 @@ which takes a fifth of the time that making models does."""
 from __future__ import annotations
 
 import io
-import json
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
-from fastavro import parse_schema, schemaless_writer
+from fastavro import schemaless_writer
 
-from headwater.events.avro import Codec, current_schema
+from headwater.events.avro import Codec
 from headwater.events.avro.framing import HEADER_BYTES
-from headwater.events.avro.raw_reader import kind_of, record_of
 from headwater.events.clock import micros_of
 from headwater.events.kinds import KINDS
 from tests.kit.events.mixture import BEGAN, events
+from tests.kit.events.raw_records import kind_of, plain_schema, record_of
 
 _PATTERNS: Final = 5_000
 _FIRST_BARRIER: Final = 1_772_323_200_000
@@ -59,15 +57,3 @@ def _renumber(record: dict[str, Any], number: int) -> None:
             each["snapshot"], each["parent"] = number << 20, number - 1 << 20
     elif "schema_id" in record:
         record["schema_id"] = number
-
-
-@cache
-def plain_schema(kind: str) -> Any:
-    """As `record_of` has it: times are numbers."""
-    return parse_schema(_physical(json.loads(current_schema(KINDS[kind]).text)))
-
-
-def _physical(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {name: _physical(value) for name, value in schema.items() if name != "logicalType"}
-    return [_physical(each) for each in schema] if isinstance(schema, list) else schema

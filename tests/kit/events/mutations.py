@@ -20,13 +20,12 @@ from fastavro import schemaless_writer
 from headwater.events import JobLineage
 from headwater.events.avro import MAX_EVENT_BYTES, Codec, current_schema
 from headwater.events.avro.framing import HEADER_BYTES, MAGIC
-from headwater.events.avro.raw_reader import kind_of, record_of
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS
 from headwater.testing.examples import EXAMPLES
 from tests.kit.events.fuzz import mutated
-from tests.kit.events.many import plain_schema
 from tests.kit.events.mixture import events
+from tests.kit.events.raw_records import kind_of, plain_schema, record_of
 
 Message = bytes | None
 """None is what Kafka calls a tombstone."""

@@ -13,11 +13,10 @@ The route depends only on the event, so a replay of the bus leads to the same ro
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Final
 
 from headwater.events.administration import CatalogOptionsDeclared
 from headwater.events.avro import Codec, UnknownEvent
-from headwater.events.avro.raw_reader import kind_of, record_of
 from headwater.events.catalog import CatalogModification
 from headwater.events.envelope import Event
 from headwater.events.jobs import Committed, JobLineage, StatementFailed
@@ -28,7 +27,6 @@ MAIN_STORE: Final = ""
 """The name of the main store."""
 SHARED_KINDS: Final[frozenset[RowKind]] = frozenset({t.ARRIVAL})
 """Rows that all stores get."""
-_COMMITTED: Final = Committed.__name__
 
 
 class Routes:
@@ -42,7 +40,7 @@ class Routes:
     def of_data(self, data: bytes) -> frozenset[str]:
         """Return the stores of an encoded event. What can't be decoded becomes a dead letter of the main store."""
         try:
-            return self._quickly(data) or self._of_decoded(data)
+            return self._of_decoded(data)
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001 - whoever makes rows of it says what is wrong with it
@@ -55,14 +53,6 @@ class Routes:
         if isinstance(event, (CatalogModification, CatalogOptionsDeclared)):
             return self._of_catalogs([event.context.name])
         return self.stores
-
-    def _quickly(self, data: bytes) -> frozenset[str] | None:
-        """Return the stores of a commit without decoding it completely; most events are commits."""
-        record: Any = record_of(data, _COMMITTED) if kind_of(data) == _COMMITTED else None
-        if record is None:
-            return None
-        tables = (each["table"] for each in (*record["inputs"], *record["outputs"]))
-        return self._of_catalogs(None if each is None else each["catalog"] for each in tables)
 
     def _of_decoded(self, data: bytes) -> frozenset[str]:
         found = self._codec.decode(data)
