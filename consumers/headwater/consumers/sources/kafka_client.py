@@ -110,6 +110,7 @@ class TopicClient:
         try:
             yield
         except KafkaException as e:
+            self._admin.poll(0)  # nobody polls the other client while no broker answers; this one says why
             raise self.errors.explain(e.args[0]) from e
 
     def partition(self, number: int) -> BusPartition:
