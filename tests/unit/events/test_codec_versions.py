@@ -62,7 +62,7 @@ def taught(*schemas: WriterSchema) -> Codec:
 
 
 NEWER = changed(2, add={"name": "mood", "type": "string"})
-OLDER = changed(0, drop="part")
+OLDER = changed(0, drop="run")
 UNKNOWN = changed(1, name="Earthquake")
 INCOMPATIBLE = changed(3, drop="time")
 
@@ -174,7 +174,7 @@ def test_resolving_is_what_fastavro_makes_of_the_same() -> None:
             read, theirs = both
             assert schema.resolution(mine)(read) == theirs
             same += 1
-    assert same > 200
+    assert same > 150
 
 
 def by_fastavro(schema: WriterSchema, mine: WriterSchema, content: Any) -> tuple[Any, Any] | None:
