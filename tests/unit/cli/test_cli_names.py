@@ -121,7 +121,7 @@ abort accept_loss aligned all allow anyway archive as_of available_now basis bat
 catalog_store checkpoint conf config copy dead_letters depth differences direct drain_seconds drop_former dry_run
 fewest from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level look_back look_back_time
 master most_invalid name names no_maintenance no_switch of older_than option output patience pause place print_config
-properties_file purge readers reason repair retain samples scope scratch settled since spool_dir start state store
+processes properties_file purge reason repair retain samples scope scratch settled since spool_dir start state store
 store_option trigger until until_end with writer_group yes
 """
 NO_NAMES: Final = frozenset(_NO_NAMES.split())
