@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headwater.jvm import bundled
+from headwater.jvm import bundled, loader
 from headwater.jvm.loader import ClassOrigin
 from headwater.lens.java_classes import make_loader
 from headwater.listeners.capture.jvm import JavaClasses
@@ -26,6 +26,7 @@ ABSENT = ("Iceberg", "Delta", "Paimon", "Hudi", "Kafka")
 def test_a_driver_takes_what_the_wheel_brings(java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(bundled, "DIRECTORY", tmp_path / "class-files")
+    monkeypatch.setattr(loader, "_KEEP_SECONDS", 0.0)  # a wheel that is built keeps nothing in its user's cache
     (tmp_path / "class-files").mkdir()
     (spark,) = class_archives.find_sparks()
     found = class_archives.compile_for(spark, [], tmp_path / "class-files")
@@ -37,9 +38,9 @@ def test_a_driver_takes_what_the_wheel_brings(java_home: Path, tmp_path: Path, m
         java = JavaClasses(context)
         lens = make_loader(gateway)
         assert (java.state.origin, lens.state.origin) == (ClassOrigin.WHEEL, ClassOrigin.WHEEL)
-        for loader in (java, lens):
-            for name in loader.sources:
-                assert loader.load(name.removesuffix(".java")) is not None
+        for each in (java, lens):
+            for name in each.sources:
+                assert each.load(name.removesuffix(".java")) is not None
         test = SelfTest(java, ABSENT)
         assert test.finish("3.5.7") == []
         assert (test.missing, test.absent) == ((), java.state.facts.absent)

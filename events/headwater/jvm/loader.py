@@ -217,14 +217,19 @@ class SharedLoader:
         if self._compiled is None:
             return
         cache = ArchiveCache()
-        for group, content in self.archives(missing):
+        for group, content in self._archives(missing, between=self.keep_begun):
             cache.add(self._cache_key(group), content)
         cache.remove(self._begun_key)
         self._compiled = None
 
     def archives(self, missing: Iterable[str] = (), absent: Iterable[str] = ()) -> Iterator[tuple[SourceGroup, bytes]]:
         """Yield an archive of each group. Lines of `missing` and `absent` begin with the name of a source."""
-        self._compile_rest()
+        return self._archives(missing, absent)
+
+    def _archives(
+        self, missing: Iterable[str], absent: Iterable[str] = (), between: Callable[[], None] | None = None
+    ) -> Iterator[tuple[SourceGroup, bytes]]:
+        self._compile_rest(between)
         left_out, files = self.state.facts.left_out, self._class_files()
         for group in self.groups:
             facts = ArchiveFacts(
@@ -237,16 +242,16 @@ class SharedLoader:
     def _class_files(self) -> dict[str, bytes]:
         return {each: bytes(self._compiled.get(each)) for each in sorted(self.compiled)}
 
-    def _compile_rest(self) -> None:
+    def _compile_rest(self, between: Callable[[], None] | None) -> None:
         """Compile what nothing has needed so far, beside the loader in use: a class that can't be compiled, whose users
         can't be either, makes a loader fail for whatever it is asked for next. It takes seconds, and a job may end any
-        time: what there is by then is kept now and then, so that jobs of seconds compile each class once."""
+        time: `between` is called now and then and keeps what there is, so that jobs of seconds compile a class once."""
         sources = dict(self.sources)
         loader = self._make_compiler(sources)
         kept = time.monotonic()
         for name in tuple(sources):
-            if time.monotonic() - kept >= _KEEP_SECONDS:
-                self.keep_begun()
+            if between is not None and time.monotonic() - kept >= _KEEP_SECONDS:
+                between()
                 kept = time.monotonic()
             try:
                 loader.loadClass(f"{self._package}.{name.removesuffix('.java')}")

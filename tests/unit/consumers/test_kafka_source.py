@@ -155,3 +155,21 @@ def test_a_topic_id_is_written_as_by_kafkas_own_tools(
     asked = SimpleNamespace(describe_topics=lambda *_, **__: {"t": found})
     monkeypatch.setattr(topic, "_admin", asked)
     assert topic.fetch_id() == shown
+
+
+def test_a_partition_whose_leader_is_elected_just_now_is_asked_again() -> None:
+    """As it is for a moment after a topic was made, or a broker went."""
+    asked: list[str] = []
+
+    def get_watermark_offsets(*_: Any, **__: Any) -> tuple[int, int]:
+        asked.append("offsets")
+        if len(asked) == 1:
+            raise KafkaException(KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
+        return 3, 7
+
+    client = TopicClient({"bootstrap.servers": NOWHERE, "log_level": "0"}, "t", "g")
+    client.consumer = SimpleNamespace(  # type: ignore[assignment]
+        get_watermark_offsets=get_watermark_offsets, list_topics=lambda *_, **__: asked.append("leaders")
+    )
+    assert client.limits(0) == (3, 7)
+    assert asked == ["offsets", "leaders", "offsets"]

@@ -7,6 +7,7 @@ All that reads a topic does so by `TopicClient`: a member of a consumer group (k
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import methodcaller
@@ -31,6 +32,7 @@ from headwater.lineage.bulk import BusPartition
 _LOG: Final = logging.getLogger(__name__)
 ASK_SECONDS: Final = 20.0
 LOOK_SECONDS: Final = 2.0
+_ELECTION_SECONDS: Final = 0.1
 _AHEAD_KILOBYTES: Final = "16384"
 """How much the client prefetches. This limits a batch, however large events are."""
 _FIXED: Final = {
@@ -140,8 +142,17 @@ class TopicClient:
 
     def limits(self, number: int, timeout: float = ASK_SECONDS) -> tuple[int, int]:
         """Return the first offset of a partition and its end."""
-        low, high = self.consumer.get_watermark_offsets(self.place(number), timeout=timeout)
-        return int(low), int(high)
+        until = time.monotonic() + timeout
+        while True:
+            try:
+                low, high = self.consumer.get_watermark_offsets(self.place(number), timeout=timeout)
+            except KafkaException as e:  # noqa: PERF203 - it waits for a broker
+                if e.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION or time.monotonic() >= until:
+                    raise
+                time.sleep(_ELECTION_SECONDS)  # the topic was just made, or its leader just went: ask who leads now
+                self.consumer.list_topics(self.name, timeout=timeout)
+            else:
+                return int(low), int(high)
 
     def end_offsets(self, numbers: Collection[int]) -> dict[int, int]:
         """Return the end of each partition. It takes one request, on a connection of its own: on the consumer's each
