@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from argparse import Namespace
@@ -13,6 +12,7 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
+from headwater.cli.stopping import stopping_on_signals
 
 if TYPE_CHECKING:
     from headwater.conformance.model import ScenarioStep
@@ -180,16 +180,10 @@ def listen(given: Namespace, output: CommandOutput) -> int:
 
     _require(given, given.to, "--to names the file that events are written to")
     stop = threading.Event()
-    before = {each: signal.signal(each, lambda *_: stop.set()) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        host, port = given.address
-        with EventCollector(host, port, given.to.expanduser()) as collector:
-            output.note(f"Listening at http://{host}:{collector.port}; Ctrl-C ends it.")
-            sys.stdout.flush()
-            while not stop.wait(0.2):
-                pass
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    host, port = given.address
+    with stopping_on_signals(stop.set, "written"), EventCollector(host, port, given.to.expanduser()) as collector:
+        output.note(f"Listening at http://{host}:{collector.port}; Ctrl-C ends it.")
+        sys.stdout.flush()
+        stop.wait()
     output.outcome(f"{collector.count} events are in {given.to}", {"events": collector.count, "file": str(given.to)})
     return Exit.DONE

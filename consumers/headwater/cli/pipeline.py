@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,12 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, one_of, pair, whole_number
 from headwater.cli.output import CommandOutput
+from headwater.cli.stopping import stopping_on_signals
 from headwater.cli.store import add_store, options_of
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from headwater.consumers.spark.pipeline import PipelineOptions, PipelineRun
+    from headwater.consumers.spark.pipeline import PipelineOptions
 
 
 def _flags(parser: Flags) -> None:
@@ -119,16 +119,8 @@ def _run(options: PipelineOptions, given: Any) -> dict[str, int]:
     reads_kafka = options.reads_kafka
     with pipeline_session(dict(given.conf), master=given.master, reads_kafka=reads_kafka, lake=lake) as spark:
         running = PipelineRun(spark, options)
-        for each in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(each, lambda *_: _stop(running))
-        return running.run().totals()
-
-
-def _stop(running: PipelineRun) -> None:
-    """Stop, and let a second signal end the process at once, which does no harm."""
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, signal.SIG_DFL)
-    running.stop()
+        with stopping_on_signals(running.stop, "stored"):
+            return running.run().totals()
 
 
 def _seconds(text: str) -> float:

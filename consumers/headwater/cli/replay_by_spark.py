@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -14,6 +13,7 @@ from headwater.cli.bus import is_kafka, kafka_settings
 from headwater.cli.exits import Exit
 from headwater.cli.output import CommandOutput
 from headwater.cli.replay_output import ProgressLines
+from headwater.cli.stopping import stopping_on_signals
 
 if TYPE_CHECKING:
     from headwater.consumers.replay.filling import BulkReader, BulkReaderMaker
@@ -74,8 +74,9 @@ class _Executors:
 
         reads_kafka = any(map(is_kafka, getattr(given, "from")))
         session = pipeline_session(dict(given.conf), master=given.master, reads_kafka=reads_kafka, lake=lake)
-        with session as spark, _stop_requests() as is_stopping:
-            yield cls(spark, given, is_stopping)
+        stop = threading.Event()
+        with session as spark, stopping_on_signals(stop.set, "stored"):
+            yield cls(spark, given, stop.is_set)
 
     def into_database(self, store: Store, options: StoreOptions) -> BulkReader:
         from headwater.consumers.spark.pipeline.batch_writer import BatchWriter  # noqa: PLC0415
@@ -115,22 +116,3 @@ class _Executors:
             kafka=lambda address: kafka_settings(address, given.kafka_client),
             most_invalid=about.most_invalid,
         )
-
-
-@contextmanager
-def _stop_requests() -> Generator[Callable[[], bool]]:
-    """Yield what says whether SIGTERM or Ctrl-C came. A second one ends the process at once, which does no harm."""
-    stop = threading.Event()
-    before: dict[signal.Signals, Any] = {}
-
-    def handle(number: int, _: object) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    for each in (signal.SIGTERM, signal.SIGINT):
-        before[each] = signal.signal(each, handle)
-    try:
-        yield stop.is_set
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

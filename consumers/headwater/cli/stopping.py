@@ -27,7 +27,7 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 class GracefulStop:
     """Handles the signals of one consumer. `finished` says what becomes of what it holds: stored, sent."""
 
-    def __init__(self, stop: Callable[[], None], seconds: int, finished: str) -> None:
+    def __init__(self, stop: Callable[[], None], seconds: float, finished: str) -> None:
         self._stop = stop
         self._rest = f"what isn't {finished} is read again"
         self._finished = finished
@@ -61,6 +61,34 @@ def stop_on_signals(stop: Callable[[], None], seconds: int, finished: str) -> No
     handler, loop = GracefulStop(stop, seconds, finished), asyncio.get_running_loop()
     for each in SIGNALS:
         loop.add_signal_handler(each, handler.receive, each)
+
+
+@contextmanager
+def stopping_on_signals(
+    stop: Callable[[], None], finished: str, seconds: float = threading.TIMEOUT_MAX
+) -> Generator[None]:
+    """Let SIGTERM and SIGINT stop what runs here. `stop` is called in a thread of its own.
+
+    A handler of Python's runs amid whatever the main thread does: it would wait forever for a lock that the main thread
+    has just taken, be it the one within an Event that the main thread waits for.
+    """
+    handler = GracefulStop(stop, seconds, finished)
+    received, sent = os.pipe()
+
+    def receive() -> None:
+        while number := os.read(received, 1):
+            handler.receive(signal.Signals(number[0]))
+        os.close(received)
+
+    threading.Thread(target=receive, name="headwater-signals", daemon=True).start()
+    before = {each: signal.signal(each, lambda number, _: os.write(sent, bytes([number]))) for each in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+        os.close(sent)
+        handler.cancel()
 
 
 @contextmanager

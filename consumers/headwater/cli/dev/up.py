@@ -64,13 +64,13 @@ def up(given: Namespace, output: CommandOutput) -> int:
 
 
 def _servers(kinds: Sequence[ServerKind], output: CommandOutput) -> int:
-    with until_stopped() as stopped:
+    with until_stopped():
         _say(output, f"starting {', '.join(kind.value for kind in kinds)} …")
         with Stack(kinds) as stack:
             output.record("variables", stack.environment, "What another terminal sets to use them")
             output.finish()
             _say(output, "Ctrl-C stops them, and nothing of them is left.")
-            stack.wait(stopped)
+            stack.wait(Event())
     return Exit.DONE
 
 
@@ -85,7 +85,7 @@ def _database(home: Home, wanted: str | None) -> ServerKind:
 
 def _in_foreground(home: Home, database: ServerKind, topic: str, output: CommandOutput) -> int:
     """The lock is ours."""
-    with until_stopped() as stopped:
+    with until_stopped():
         _end_orphans(home, output)
         _say(output, f"starting kafka, {database.value} and the writer in {home.path} …")
         supervisor = Supervisor(home, database, topic, lambda text: _say(output, text))
@@ -94,7 +94,7 @@ def _in_foreground(home: Home, database: ServerKind, topic: str, output: Command
             instruct(output, home, supervisor.state)
             output.finish()
             _say(output, "\nCtrl-C stops them; what they have is there again next time.")
-            supervisor.watch(stopped)
+            supervisor.watch(Event())
         finally:
             supervisor.stop()
     return Exit.DONE
@@ -206,20 +206,21 @@ def _say(output: CommandOutput, text: str) -> None:
 
 
 @contextmanager
-def until_stopped() -> Generator[Event]:
-    """Yield what Ctrl-C and SIGTERM set. While servers start, either ends that at once."""
-    stopped = Event()
+def until_stopped() -> Generator[None]:
+    """Let Ctrl-C and SIGTERM end at once what runs here, by a KeyboardInterrupt that is quiet outside."""
+    is_stopped = False
 
     def stop(number: int, frame: object) -> None:  # noqa: ARG001 - a handler is given both
-        if not stopped.is_set():  # a second one doesn't break into the stopping
-            stopped.set()
+        nonlocal is_stopped
+        if not is_stopped:  # a second one doesn't break into the stopping
+            is_stopped = True
             raise KeyboardInterrupt
 
     before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stopped
+        yield
     except KeyboardInterrupt:
-        if not stopped.is_set():
+        if not is_stopped:
             raise
     finally:
         for each, handler in before.items():

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import signal
 from argparse import Namespace
-from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ from headwater.cli.forward.arguments import (
     state_directory,
 )
 from headwater.cli.output import CommandOutput
-from headwater.cli.stopping import SIGNALS, GracefulStop
+from headwater.cli.stopping import stopping_on_signals
 from headwater.cli.store import add_store, open_given_store, options_of
 from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
@@ -83,7 +82,7 @@ def run(given: Namespace, output: CommandOutput) -> int:
     with logs.logging_as(given.log_format, given.log_level):
         process = _create(given)
         tune_garbage_collection()
-        with _health_server(process, given.health), _ending_on_signals(process, given.drain_seconds):
+        with _health_server(process, given.health), stopping_on_signals(process.stop, "sent", given.drain_seconds):
             process.start()
             process.wait()
     columns = ("name", "sent", "filtered", "dead letters", "lost")
@@ -143,19 +142,6 @@ def _archive_start(given: Any) -> InitialEvents:
     from headwater.forwarders.archive_start import ArchiveStart  # noqa: PLC0415
 
     return ArchiveStart(given.archive)
-
-
-@contextmanager
-def _ending_on_signals(process: ForwarderProcess, seconds: int) -> Generator[None, None, None]:
-    """Drain on the first signal, end at once on the second; what isn't sent or committed then is sent again."""
-    handler = GracefulStop(process.stop, seconds, "sent")
-    before = {each: signal.signal(each, lambda number, _: handler.receive(signal.Signals(number))) for each in SIGNALS}
-    try:
-        yield
-    finally:
-        handler.cancel()
-        for each, previous in before.items():
-            signal.signal(each, previous)
 
 
 def _health_server(process: ForwarderProcess, health: tuple[str, int] | None) -> AbstractContextManager[object]:
