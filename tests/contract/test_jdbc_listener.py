@@ -24,6 +24,7 @@ from headwater.local import MariaDBServer, PostgresServer
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import DurableListenerContract
 from headwater.testing.memory import MemoryContext
+from tests.kit.processes import children_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(20)]
 
@@ -141,17 +142,12 @@ class _OnAServer(_Jdbc):
         assert self.server.pid is not None
         stopped = [self.server.pid]
         _signal(stopped, signal.SIGSTOP)
-        stopped += _children(self.server.pid)
+        stopped += children_of(self.server.pid)
         _signal(stopped, signal.SIGSTOP)
         try:
             yield
         finally:
             _signal(stopped, signal.SIGCONT)
-
-
-def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for each in tasks for child in each.read_text().split()]
 
 
 def _signal(pids: list[int], number: signal.Signals) -> None:

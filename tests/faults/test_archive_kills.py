@@ -85,7 +85,6 @@ class Stage:
             each.wait()
 
 
-@pytest.mark.timeout(420)
 @pytest.mark.parametrize("number", [0, 1])
 def test_each_record_is_archived_once_whoever_is_killed(kafka: Service, tmp_path: Path, number: int) -> None:
     stage = Stage(kafka, tmp_path / "archive", Random(rounds(2)[number]))

@@ -9,7 +9,7 @@ import pytest
 from headwater.local import KafkaServer, PostgresServer
 from tests.kit.writers.backlog import run_backlog
 
-pytestmark = [pytest.mark.kafka, pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.long]
+pytestmark = [pytest.mark.kafka, pytest.mark.database, pytest.mark.slow, pytest.mark.long]
 
 EVENTS = 20_000
 MOST_MORE = 160 << 20

@@ -110,7 +110,7 @@ class Tables:
 def tables(java_home: Path) -> Iterator[Tables]:
     """A table of each format; nothing is captured yet."""
     with driver_with(java_home, EXTENSIONS) as driver:
-        driver.capture.close(10)
+        driver.capture.close(120)
         spark, db = driver.spark, driver.database("spark_catalog", "ice", "pai")
         driver.run(
             f"CREATE TABLE {db}.files (id BIGINT) USING parquet",

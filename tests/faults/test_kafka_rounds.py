@@ -13,7 +13,7 @@ from tests.kit.kafka.rounds import run_rounds
 from tests.kit.kafka.stage import Stage
 from tests.kit.seeds import rounds
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 FIXED = (3, 57)
 """Full disks, killed producers and brokers, stalled and cut connections, a clock that jumps. Add what failed once."""

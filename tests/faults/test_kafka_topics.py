@@ -15,9 +15,10 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from headwater.journal import LocalLog
 from tests.kit.kafka.conf import kafka_conf
 from tests.kit.kafka.driver import driver_of
-from tests.kit.kafka.stage import PATIENCE, Stage, new_topic
+from tests.kit.kafka.stage import Stage, new_topic
 from tests.kit.kafka.topic_check import check_topic
 from tests.kit.kafka.topic_copies import copies_on
+from tests.kit.waiting import PATIENCE
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -17,7 +17,7 @@ from tests.kit.faults.mutant_runs import Checking, fill_log, fill_topic, in_log,
 from tests.kit.stores import own_database
 from tests.kit.topics import new_topic
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow]
 
 GOOD, MUTANTS, LARGE = 1_500, 3_000, 100
 PARTITIONS = 3

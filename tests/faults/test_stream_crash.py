@@ -18,7 +18,7 @@ from tests.kit.spark.driver import DELTA
 from tests.kit.spark.hosting import configure
 from tests.kit.spark.streams import barriers, query_id
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(400), pytest.mark.sample(1), pytest.mark.long]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.sample(1), pytest.mark.long]
 
 JOB: Final = """
 import os, signal, sys

@@ -19,7 +19,7 @@ from headwater.local import KafkaServer, Service
 from tests.kit.events.many import encoded_events
 from tests.kit.stores import own_database
 from tests.kit.topics import new_topic, recreate_topic
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 from tests.kit.writers.process import WriterProcess
 from tests.kit.writers.store_check import check_store, state_of
 
@@ -27,11 +27,9 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.database,
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.sample(1),
 ]
 
-PATIENCE = 60.0
 NOT_THIS = "pid <> pg_backend_pid()"
 PARTITIONS = 3
 BATCH = 60

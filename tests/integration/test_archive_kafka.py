@@ -67,7 +67,7 @@ def test_every_record_is_archived_once_and_as_it_was(
 def committed(kafka: Service, topic: str) -> dict[int, int]:
     client = Consumer({"bootstrap.servers": kafka.address, "group.id": topic})
     places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-    found = {each.partition: each.offset for each in client.committed(places, timeout=30)}
+    found = {each.partition: each.offset for each in client.committed(places, timeout=60)}
     client.close()
     return found
 

@@ -49,7 +49,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.long,
     pytest.mark.xdist_group("atlas"),
-    pytest.mark.timeout(600),
 ]
 
 THEIRS = {"name": "theirs", "typeName": "string", "isOptional": True, "cardinality": "SINGLE", "isUnique": False}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.drivers import SESSION, Place
+from tests.kit.waiting import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 HOSTILE = """
@@ -87,7 +88,7 @@ NAMES = ("raising", "hanging", "hoarding", "exiting", "killing", "writing")
 
 
 def test_listeners_that_do_their_worst(tmp_path: Path, java_home: Path) -> None:
-    place = Place(tmp_path, java_home, patience=None)
+    place = Place(tmp_path, java_home, patience=6)  # one that hangs takes all of it, and others end meanwhile
     (tmp_path / "hostile.py").write_text(HOSTILE)
     listeners = ["seen:SeenFactory", *(f"{name}=hostile:{name.capitalize()}Factory" for name in NAMES)]
     place.configure({"spark.headwater.listeners": ",".join(listeners)})
@@ -95,7 +96,7 @@ def test_listeners_that_do_their_worst(tmp_path: Path, java_home: Path) -> None:
     assert ended.code == 0, ended.err
     assert "Traceback" not in ended.err
     stopped = float(ended.out.split("stopped in")[1])
-    assert stopped < 2 + 20, "two seconds, and Spark's own on a machine that does other things too"
+    assert stopped < PATIENCE, "the seconds that it is given, and Spark's own; else it never ends"
     written = [each["outputs"][0]["table"]["table"] for each in ended.of("Committed")]
     assert written == ["t"] * 20
     assert ended.kinds()[-1] == "Closed"

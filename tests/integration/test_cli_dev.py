@@ -23,7 +23,7 @@ from headwater.events.avro import Codec
 from headwater.local.process_identity import ProcessIdentity
 from tests.kit.events.written import commits
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database, pytest.mark.timeout(600), pytest.mark.long]
+pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database, pytest.mark.long]
 PATIENCE = 300.0
 PARTS = ("kafka", "postgres", "writer")
 

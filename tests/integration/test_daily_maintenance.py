@@ -19,7 +19,6 @@ from tests.kit.stores import database_on
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.database]
-PATIENCE = 60.0
 MONTH = months_from(None, 3)[-1].partition_of("commits")
 
 

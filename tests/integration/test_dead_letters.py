@@ -21,10 +21,10 @@ from headwater.lineage.bulk import DeadLetterReason
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
-from tests.kit.events.written import CODEC, PATIENCE, commits, digest_by_law, digest_in, on_topic, produced
+from tests.kit.events.written import CODEC, commits, digest_by_law, digest_in, on_topic, produced
 from tests.kit.stores import database_on
 from tests.kit.topics import new_topic
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 from tests.kit.writers.process import writer_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]

@@ -22,7 +22,7 @@ from headwater.cli.demo.requirements import find_requirements
 from headwater.cli.demo.scenario import QUESTIONS, STEPS
 from tests.kit.lineage.html_page import Read
 
-pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.spark]
 
 SECONDS = 450
 TUTORIAL = Path(__file__).parents[2] / "docs/tutorial-versions.md"

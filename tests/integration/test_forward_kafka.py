@@ -303,7 +303,7 @@ class TestGroupWithMembersElsewhere:
         elsewhere = Topic(kafka)
         member = Consumer({**kafka.client_config(), "group.id": group})
         member.subscribe([elsewhere.name])
-        for _ in attempts("the member to have partitions", 30.0):
+        for _ in attempts("the member to have partitions"):
             member.poll(0.2)
             if member.assignment():
                 break
@@ -318,7 +318,7 @@ class TestGroupWithMembersElsewhere:
         starting.begin(GroupStart.END, {})
         asked = [TopicPartition(topic.name, number) for number in range(PARTITIONS)]
         with closing(Consumer({**kafka.client_config(), "group.id": group})) as client:
-            assert {each.partition: each.offset for each in client.committed(asked, timeout=20)} == topic.ends()
+            assert {each.partition: each.offset for each in client.committed(asked, timeout=60)} == topic.ends()
 
     def test_who_stays_is_an_error(
         self, kafka: KafkaServer, topic: Topic, group: str, member: Consumer, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ from headwater.local import Service
 from tests.kit.drivers import BIN, SESSION, Ended, Place
 from tests.kit.ports import refusing_port
 from tests.kit.topics import messages_of, new_topic
+from tests.kit.waiting import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.long]
 PARTS = '''
@@ -198,9 +199,7 @@ def test_a_file_system_that_accepts_and_never_answers(place: Place) -> None:
         timed = "import atexit, time\nbegan = []\natexit.register(lambda: print(time.monotonic() - began[0]))\n"
         ended = place.python(timed + session + ENDS + "began.append(time.monotonic())\nraise ValueError('end')")
     assert ended.code == 1, ended.err
-    assert float(ended.out.splitlines()[-1]) < 2 + 1 + 2, (
-        "what an end takes, what handing over takes, and a slow machine"
-    )
+    assert float(ended.out.splitlines()[-1]) < PATIENCE, "two seconds for the end, and one for handing over"
     (left,) = spools_of(place)
     assert "no answer within" in ended.err
     assert left.name in ended.err

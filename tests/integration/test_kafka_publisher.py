@@ -26,11 +26,10 @@ from headwater.testing.listeners import batch
 from headwater.testing.memory import MemoryContext
 from tests.kit.registry_server import schema_registry
 from tests.kit.topics import APPEND_TIME, create_topic, messages_of
-from tests.kit.waiting import attempts, until
+from tests.kit.waiting import PATIENCE, attempts, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.sample(9)]
 
-PATIENCE = 60.0
 MINUTE = 60_000_000
 
 

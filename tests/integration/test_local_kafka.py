@@ -18,10 +18,9 @@ from headwater.local.fetch import Artifact, Fetcher, Ivy, Maven, fetcher, ivy_ja
 from headwater.local.kafka import ARTIFACTS, HASHES, kafka_libraries, metadata_fault
 from headwater.local.process import free_ports
 from tests.kit.topics import values_of
+from tests.kit.waiting import PATIENCE
 
 pytestmark = [pytest.mark.kafka, pytest.mark.sample(2)]
-
-PATIENCE_SECONDS = 60.0
 
 
 def produce(config: dict[str, str], topic: str, values: Sequence[bytes]) -> None:
@@ -30,7 +29,7 @@ def produce(config: dict[str, str], topic: str, values: Sequence[bytes]) -> None
     producer = Producer({**config, "acks": "all", "enable.idempotence": True})
     for value in values:
         producer.produce(topic, value, on_delivery=lambda error, _: refused.append(error) if error else None)
-    assert producer.flush(PATIENCE_SECONDS) == 0
+    assert producer.flush(PATIENCE) == 0
     assert refused == []
 
 
@@ -39,7 +38,7 @@ def numbered(count: int) -> list[bytes]:
 
 
 def cluster_of(broker: Service) -> str:
-    return str(AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=PATIENCE_SECONDS).cluster_id)
+    return str(AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=PATIENCE).cluster_id)
 
 
 def test_what_is_produced_is_consumed_in_order(kafka: Service) -> None:
@@ -76,7 +75,7 @@ def test_two_brokers_at_once_are_two_clusters_and_a_taken_port_is_given_up(
             assert other.address != kafka.address
             produce(other.client_config(), "here-only", [b"x"])
             assert cluster_of(other) != cluster_of(kafka)
-            shared = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=PATIENCE_SECONDS)
+            shared = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=PATIENCE)
             assert "here-only" not in shared.topics
 
 
@@ -130,7 +129,6 @@ def test_the_second_start_fetches_nothing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_ivy_brings_exactly_the_files_that_the_package_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")  # neither Maven nor Java: only what came as wheels
@@ -142,7 +140,6 @@ def test_ivy_brings_exactly_the_files_that_the_package_lists(tmp_path: Path, mon
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_maven_brings_exactly_the_files_that_the_package_lists(tmp_path: Path) -> None:
     chosen = fetcher()
     if isinstance(chosen, Maven):

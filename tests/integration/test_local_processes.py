@@ -16,9 +16,9 @@ from sqlalchemy import create_engine, text
 
 from headwater.local import MariaDBServer, PostgresServer, ServerKind, Service, Stack, StartError
 from headwater.local.addresses import query_fault
+from tests.kit.waiting import PATIENCE
 
 pytestmark = pytest.mark.sample(2)
-PATIENCE_SECONDS = 60
 
 # Starts servers and never stops them: it is killed, or just ends.
 OWNER = """
@@ -59,7 +59,7 @@ def nothing_is_left(kinds: list[str], end: Callable[[subprocess.Popen[str]], Non
         watched = Watched(reported["servers"] + reported["watchdogs"])
         assert all(Path(place).is_dir() for place in reported["directories"])
         end(owner)
-        owner.wait(PATIENCE_SECONDS)
+        owner.wait(PATIENCE)
         watched.wait(within)
     assert not [place for place in reported["directories"] if Path(place).exists()]
 
@@ -67,7 +67,7 @@ def nothing_is_left(kinds: list[str], end: Callable[[subprocess.Popen[str]], Non
 @pytest.mark.kafka
 @pytest.mark.database
 def test_nothing_is_left_when_the_owner_is_killed() -> None:
-    nothing_is_left(["kafka", "mariadb", "postgres"], lambda owner: owner.kill(), within=PATIENCE_SECONDS)
+    nothing_is_left(["kafka", "mariadb", "postgres"], lambda owner: owner.kill(), within=PATIENCE)
 
 
 @pytest.mark.database

@@ -30,7 +30,6 @@ pytestmark = [
     pytest.mark.database,
     pytest.mark.slow,
     pytest.mark.long,
-    pytest.mark.timeout(480),
     pytest.mark.xdist_group("pipeline clusters"),
 ]
 CODEC = Codec()

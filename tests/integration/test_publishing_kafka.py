@@ -24,7 +24,7 @@ def test_a_deletion_is_on_the_topic(kafka: Service, capsys: pytest.CaptureFixtur
     consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": topic, "auto.offset.reset": "earliest"})
     try:
         consumer.subscribe([topic])
-        message = next(each for each in iter(lambda: consumer.poll(30), None) if is_deletion(each))
+        message = next(each for each in iter(lambda: consumer.poll(60), None) if is_deletion(each))
     finally:
         consumer.close()
     event = Codec().decode(message.value() or b"")

@@ -27,9 +27,9 @@ from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
 from tests.kit.events.mixture import events
 from tests.kit.topics import new_topic
+from tests.kit.waiting import PATIENCE
 from tests.kit.writers.pipeline import (
     GROUP,
-    PATIENCE,
     digest_in,
     kafka_session,
     new_store,

@@ -19,10 +19,10 @@ from headwater.events.clock import moment_of, wall_micros
 from headwater.lineage.replacement.areas import Area, drop_area, has_area
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.local import KafkaServer
-from tests.kit.events.written import PATIENCE, digest_by_law, digest_in, on_topic, produced
+from tests.kit.events.written import digest_by_law, digest_in, on_topic, produced
 from tests.kit.stores import DATABASES, database_on
 from tests.kit.topics import new_topic
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 from tests.kit.writers.set_back import EVENTS, stored
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]

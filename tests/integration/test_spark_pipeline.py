@@ -96,7 +96,7 @@ def bus(kafka: KafkaServer) -> tuple[KafkaServer, str]:
 
 def printed_id(kafka: KafkaServer, topic: str) -> str:
     admin = AdminClient(kafka.client_config())
-    until(lambda: topic in admin.list_topics(timeout=10).topics, f"the topic {topic}")
+    until(lambda: topic in admin.list_topics(timeout=60).topics, f"the topic {topic}")
     return str(admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id)
 
 
@@ -293,7 +293,7 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
         until(lambda: sum(store.bulk.offsets(GROUP).values()) == 100, "the old topic")
         admin = AdminClient(kafka.client_config())
         admin.delete_topics([topic])[topic].result()
-        until(lambda: topic not in admin.list_topics(timeout=10).topics, "no topic")
+        until(lambda: topic not in admin.list_topics(timeout=60).topics, "no topic")
         create_topic(kafka.address, topic)
         produce(kafka, topic, SOUND[100:200], 1)
         until(lambda: len(store.bulk.offsets(GROUP)) == 2, "the new topic")

@@ -22,11 +22,11 @@ from headwater.lineage.bulk import WriteBatch, WriterInstant
 from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.lineage.store.status import read_status
 from headwater.local import KafkaServer
-from tests.kit.events.written import PATIENCE, digest_by_law, digest_in, on_topic, produced
+from tests.kit.events.written import digest_by_law, digest_in, on_topic, produced
 from tests.kit.lineage.backups import back_up
 from tests.kit.stores import DATABASES, database_on
 from tests.kit.topics import new_topic
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 from tests.kit.writers.coordinated import Coordinator, Hook, nothing, stand_ins
 from tests.kit.writers.set_back import EVENTS, GROUP, append, law, plain, running, stored, write_all
 

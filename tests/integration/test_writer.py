@@ -25,9 +25,10 @@ from headwater.lineage.bulk import DeadLetterReason, DeadLetterState
 from headwater.lineage.store import Store, open_store
 from headwater.local import KafkaServer
 from headwater.testing.examples import EXAMPLES
-from tests.kit.events.written import CODEC, PATIENCE, commits, digest_by_law, digest_in, on_topic, produced
+from tests.kit.events.written import CODEC, commits, digest_by_law, digest_in, on_topic, produced
 from tests.kit.stores import database_on
 from tests.kit.topics import ends_of, new_topic
+from tests.kit.waiting import PATIENCE
 from tests.kit.writers.process import wait_for_rows, writer_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.sample(3)]

@@ -19,17 +19,17 @@ from headwater.local import KafkaServer
 from headwater.local.process import free_ports
 from tests.kit.events.written import (
     CODEC,
-    PATIENCE,
     commits,
     digest_by_law,
     digest_in,
     on_topic,
     produced,
 )
+from tests.kit.processes import children_of, is_alive
 from tests.kit.stores import database_on
 from tests.kit.topics import new_topic
-from tests.kit.waiting import until
-from tests.kit.writers.process import children_of, wait_for_rows, writer_process
+from tests.kit.waiting import PATIENCE, until
+from tests.kit.writers.process import wait_for_rows, writer_process
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.database]
 
@@ -69,7 +69,7 @@ def test_a_signal_to_all_of_them_ends_it_in_order(kafka: KafkaServer, topic: str
             process.kill()
     assert process.returncode == 0
     assert "60" in out
-    assert none_is_there(children)
+    assert not any(map(is_alive, children))
     assert digest_in(store) == digest_by_law(on_topic(kafka, topic))
 
 
@@ -92,7 +92,7 @@ def test_writers_that_are_killed_lose_and_change_nothing(
                 assert process.wait() == -signal.SIGKILL
                 killed += 1
             assert len(children) == 4
-            until(partial(none_is_there, children))
+            until(partial(none_is_alive, children))
     finally:
         sending.join()
     with writer_process(kafka, topic, url, *PROCESSES, "--until-end") as process:
@@ -107,12 +107,5 @@ def is_ready(port: int) -> bool:
     return False
 
 
-def none_is_there(processes: list[int]) -> bool:
-    return not any(map(is_there, processes))
-
-
-def is_there(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+def none_is_alive(processes: list[int]) -> bool:
+    return not any(map(is_alive, processes))

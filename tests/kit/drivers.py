@@ -15,10 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.kit.waiting import PATIENCE
+
 PYTHON = sys.executable
 BIN = Path(PYTHON).parent
-SECONDS = 250
-PATIENCE = 60.0
+SECONDS = 500
 PATIENT = """
 from headwater.listeners.installation import contexts, installation
 installation.Installation.end.__defaults__ = ({patience},)

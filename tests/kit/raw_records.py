@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 _POLYNOMIAL: Final = 0x82F63B78
-_SECONDS: Final = 30.0
+_SECONDS: Final = 60.0
 _NO_PRODUCER: Final = struct.pack(">qhi", -1, -1, -1)
 
 

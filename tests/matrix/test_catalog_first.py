@@ -38,7 +38,7 @@ def test_from_the_first_statement_to_the_last(driver: Driver) -> None:
     assert lines(driver.events_of("CREATE DATABASE IF NOT EXISTS two")) == []
     assert len(ours(driver)) == 1
 
-    driver.capture.close(10)
+    driver.capture.close(SECONDS)
     assert ours(driver) == []
 
     with attached(driver.spark) as (capture, bus):

@@ -20,7 +20,7 @@ from tests.kit.spark.driver import PAIMON, Driver, shared_driver_fixture
 
 ROOT: Final = Path(__file__).parents[2]
 FIRST, FIRST_FOR_LONG, SECOND = 100_000, 500_000, 900_000
-pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.xdist_group("spark-paimon"), pytest.mark.needs("paimon")]
 
 
 driver = shared_driver_fixture(PAIMON)

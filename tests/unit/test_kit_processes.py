@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 from tests.kit.drivers import ProcessGroup
+from tests.kit.processes import is_alive
 from tests.kit.waiting import until
-
-
-def is_alive(process: int) -> bool:
-    """Whether a process is there that isn't a zombie, which nobody may have waited for."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_a_process_that_a_test_leaves_ends_with_all_that_it_started() -> None:
@@ -25,4 +17,4 @@ def test_a_process_that_a_test_leaves_ends_with_all_that_it_started() -> None:
         assert process.stdout is not None
         started = [process.pid, int(process.stdout.readline())]
         assert all(map(is_alive, started))
-    until(lambda: not any(map(is_alive, started)), "the end of both", 30)
+    until(lambda: not any(map(is_alive, started)), "the end of both")

@@ -11,9 +11,6 @@ from headwater.events.envelope import Event, EventId
 from headwater.listeners.bus import Bus, BusOptions
 from headwater.spi import Application, EventRecord, ListenerContext, RecordBatch, SpoolPosition
 
-PATIENCE: Final = 60.0
-"""Seconds for what must come, and for a call that must come back before something that never comes: a busy machine can
-keep a thread waiting for several."""
 ENOUGH: Final = 2.0
 """Seconds for a stop at which one listener hangs, which takes all of them, and another ends as it should: on a busy
 machine that takes a part of them."""

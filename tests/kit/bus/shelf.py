@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.listeners.bus.handover import LocalDirectory
-from tests.kit.bus.scripts import PATIENCE
+from tests.kit.waiting import PATIENCE
 
 URI = "shelf://anywhere/spools"
 

@@ -15,10 +15,10 @@ from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
 from tests.kit.topics import messages_of
+from tests.kit.waiting import PATIENCE
 
 CODEC = Codec()
 PRODUCER = UUID(int=77)
-PATIENCE = 60.0
 
 
 def commits(count: int) -> list[Event]:

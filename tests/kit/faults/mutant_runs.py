@@ -20,9 +20,9 @@ from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS
 from tests.kit.events.mutations import Message
 from tests.kit.topics import each_message
+from tests.kit.waiting import PATIENCE
 from tests.kit.writers.store_check import check_store
 
-PATIENCE = 60.0
 _ROOM = {"message.max.bytes": 1_040_000, "queue.buffering.max.kbytes": 1 << 20}
 REFUSABLE = 2_000
 """Bytes of an event in which nothing is too large for any database."""

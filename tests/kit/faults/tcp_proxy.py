@@ -112,7 +112,7 @@ class Proxy:
         self._place.close()
 
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
 
     async def _turn(self, weather: Weather) -> None:
         self._weather = weather

@@ -23,11 +23,10 @@ from typing import NamedTuple
 from headwater.journal.files import OS_FILES
 from headwater.journal.position import committed_positions
 from tests.kit.journal.log_victims import Notebook, lines_of, log_of
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[3]
 GROUPS = ("store", "forwarder")
-PATIENCE = 60.0
 STEPS = {"writer": 4, "kill writer": 3, "end writer": 1, "reader": 3, "kill reader": 2}
 """What is done how often."""
 

@@ -18,14 +18,13 @@ from headwater.spi import Application
 from tests.kit.events.drafts import many_drafts
 from tests.kit.kafka.conf import OPTIONS
 from tests.kit.kafka.ledger import SpooledEvent
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 
-PATIENCE: Final = 60.0
 LONGEST_TELL: Final = 1.0
 """Thousands of times what it takes: whoever waits for a broker, or for a thread that does, takes longer."""
 MOST_SLOW_TELLS: Final = 0.1
 """Of all. Some may take longer, on a machine that stood still meanwhile: who waits for a broker does so each time."""
-GRACE: Final = 10.0
+GRACE: Final = 30.0
 """By which a call may overstay its time where other processes want the processors too."""
 
 

@@ -20,7 +20,7 @@ from tests.kit.kafka.topic_check import Verdict, check_topic
 from tests.kit.kafka.topic_copies import Copy, copies_on
 from tests.kit.kafka.victims import Victim
 
-GRACE = 10.0
+GRACE = 30.0
 """By which a call may overstay its time, on a machine that does other things too."""
 
 

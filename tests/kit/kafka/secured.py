@@ -29,7 +29,8 @@ from confluent_kafka.admin import (
 
 from headwater.local import KafkaServer
 from headwater.local.java import java
-from tests.kit.kafka.stage import PATIENCE, Stage, stage
+from tests.kit.kafka.stage import Stage, stage
+from tests.kit.waiting import PATIENCE
 
 ADMIN: Final = "admin"
 PASSWORD: Final = "admin-secret"  # of a broker that lives for a test

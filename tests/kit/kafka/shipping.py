@@ -10,9 +10,8 @@ from pathlib import Path
 from headwater.listeners.bus import Bus
 from headwater.spi import Application
 from tests.kit.kafka.conf import OPTIONS
-from tests.kit.waiting import attempts, until
+from tests.kit.waiting import PATIENCE, attempts, until
 
-PATIENCE = 60.0
 HEADWATER = Path(sys.executable).parent / "headwater"
 
 

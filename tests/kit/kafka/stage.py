@@ -28,9 +28,8 @@ from headwater.local.java import java
 from headwater.local.kafka import kafka_libraries
 from tests.kit.faults.tcp_proxy import CLEAR, Proxy
 from tests.kit.topics import create_topic
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 
-PATIENCE = 60.0
 _TOOL_SECONDS = 60.0
 QUICK_BROKER = {
     # What was sent to a broker that is killed and comes back isn't waited for.

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from tests.kit.kafka.ledger import SpooledEvent, read_ledger
 from tests.kit.kafka.victim import Done, Orders
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 60.0
 
 
 class Victim:

@@ -36,7 +36,7 @@ def _sqlite(path: Path, *, replace: bool) -> Backup:
 
 
 def _copy(source: Path, target: Path) -> None:
-    with closing(sqlite3.connect(source, timeout=30)) as a, closing(sqlite3.connect(target, timeout=30)) as b:
+    with closing(sqlite3.connect(source, timeout=60)) as a, closing(sqlite3.connect(target, timeout=60)) as b:
         a.backup(b)
 
 

@@ -12,7 +12,7 @@ import pyspark
 JARS = Path(pyspark.__file__).parent / "jars"
 COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 """Janino's command line."""
-SECONDS = 250
+SECONDS = 500
 
 
 def java(java_home: Path, *words: str) -> list[str]:

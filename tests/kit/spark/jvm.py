@@ -47,7 +47,7 @@ def spark_classes(java_home: Path) -> Generator[Any, None, None]:
         _py4j.get_return_value = reported_by
         gateway.shutdown()
         process.stdin.close()
-        process.wait(timeout=30)
+        process.wait(timeout=60)
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()

@@ -15,11 +15,11 @@ from confluent_kafka.cimpl import NewPartitions
 from headwater.local import Service
 from tests.kit.spark.driver import KAFKA, Driver, driver_with
 from tests.kit.topics import create_topic
+from tests.kit.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PATIENCE_SECONDS: Final = 60.0
 NOW: Final = int(time.time() * 1_000) - 60_000
 
 
@@ -39,12 +39,12 @@ class Broker:
         for partition, times in enumerate(partitions):
             for n, at in enumerate(times):
                 self._producer.produce(name, f"{partition}-{n}".encode(), partition=partition, timestamp=NOW + at)
-        assert self._producer.flush(PATIENCE_SECONDS) == 0
+        assert self._producer.flush(PATIENCE) == 0
         return name
 
     def add(self, topic: str, partition: int, at: int) -> None:
         self._producer.produce(topic, b"more", partition=partition, timestamp=NOW + at)
-        assert self._producer.flush(PATIENCE_SECONDS) == 0
+        assert self._producer.flush(PATIENCE) == 0
 
     def remove(self, topic: str, partition: int, before: int) -> None:
         """Have the broker remove records, as retention does it."""
@@ -55,7 +55,7 @@ class Broker:
         """Give a topic more partitions, and wait until the producer knows them."""
         for made in self._admin.create_partitions([NewPartitions(topic, partitions)]).values():
             made.result()
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + PATIENCE
         while len(self._producer.list_topics(topic).topics[topic].partitions) < partitions:
             assert time.monotonic() < end
 

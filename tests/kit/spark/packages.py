@@ -16,7 +16,7 @@ from typing import Final
 
 from headwater.local.cache import cache_directory
 
-_SECONDS: Final = 280
+_SECONDS: Final = 500
 _FETCH: Final = """
 import sys
 from pyspark.sql import SparkSession

@@ -76,7 +76,7 @@ class Way:
         """All that is on the topic, by the offsets that stand in the store."""
         client = Consumer({"bootstrap.servers": self.broker, "group.id": f"looks-{uuid4()}"})
         try:
-            ends, cluster = ends_of(self.broker, self.topic), str(client.list_topics(timeout=30).cluster_id)
+            ends, cluster = ends_of(self.broker, self.topic), str(client.list_topics(timeout=60).cluster_id)
             with open_store(self.url, readonly=True) as store:
                 for _ in attempts(lambda: f"not stored: {_missing(store, cluster, ends)}", PATIENCE, 0.05):
                     if not _missing(store, cluster, ends):

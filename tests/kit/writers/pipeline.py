@@ -23,6 +23,7 @@ from headwater.local import KafkaServer
 from tests.kit.events.written import digest_by_law, on_topic
 from tests.kit.spark.session import spark_session
 from tests.kit.stores import database_on
+from tests.kit.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GROUP = "g"
-PATIENCE = 60.0
 
 
 @contextmanager

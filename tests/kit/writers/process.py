@@ -14,16 +14,11 @@ from typing import Final
 from headwater.cli.exits import Exit
 from headwater.lineage.store import Store
 from headwater.local import KafkaServer
+from tests.kit.processes import children_of
 
 ROOT: Final = Path(__file__).parents[3]
 PROGRAM: Final = ("headwater.cli",)
 ENDS_WITHIN: Final = 60.0
-
-
-def children_of(process: int) -> list[int]:
-    with suppress(FileNotFoundError):
-        return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    return []
 
 
 class WriterProcess:

@@ -24,7 +24,8 @@ from headwater.lineage.replacement.areas import Area, create_area
 from headwater.lineage.replacement.comparison import StoreComparison, compare_stores
 from headwater.lineage.store import Store, StoreOptions
 from headwater.lineage.store.engines import open_engine
-from tests.kit.events.written import CODEC, PATIENCE, digest_by_law
+from tests.kit.events.written import CODEC, digest_by_law
+from tests.kit.waiting import PATIENCE
 
 GROUP = "g"
 DATA = 300

@@ -18,9 +18,9 @@ from headwater.local import PostgresServer
 from tests.kit.faults.tcp_proxy import CLEAR, Proxy
 from tests.kit.kafka.stage import Stage, stage
 from tests.kit.lineage.backups import Backup, back_up
-from tests.kit.waiting import until
+from tests.kit.processes import children_of, is_alive
+from tests.kit.waiting import PATIENCE, until
 
-PATIENCE = 60.0
 BROKER = {
     # A writer that was killed is missed soon.
     "group.min.session.timeout.ms": "1000",
@@ -74,7 +74,7 @@ class Database:
         for each in sessions:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
-        until(lambda: not any(_is_there(each) for each in sessions), "the end of the database's processes", PATIENCE)
+        until(lambda: not any(map(is_alive, sessions)), "the end of the database's processes", PATIENCE)
 
     def kill_session(self) -> None:
         """kill -9 of one that serves a writer: the server takes all sessions down and recovers."""
@@ -133,10 +133,7 @@ class Database:
                     os.kill(each, which)
 
     def _children(self) -> list[int]:
-        pid = self.server.pid
-        with suppress(OSError):
-            return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-        return []
+        return children_of(self.server.pid)
 
 
 @dataclass
@@ -158,10 +155,6 @@ def writer_stage() -> Generator[WriterStage]:
         database.execute(f"CREATE DATABASE {database.template}")
         open_store(address.set(database=database.template).render_as_string(False)).close()
         yield WriterStage(bus, database)
-
-
-def _is_there(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
 
 
 def _words(pid: int) -> bytes:

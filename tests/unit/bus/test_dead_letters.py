@@ -15,8 +15,8 @@ from headwater.journal.dead_letters import WHY
 from headwater.listeners.bus.dead_letters import DIRECTORY
 from headwater.spi import EventRecord, RecordBatch, RefusedRecordError, SpoolPosition
 from headwater.testing.examples import DRAFTS
-from tests.kit.bus.scripts import PATIENCE, Taking, bus_of, emit_all, firsts, ids
-from tests.kit.waiting import until
+from tests.kit.bus.scripts import Taking, bus_of, emit_all, firsts, ids
+from tests.kit.waiting import PATIENCE, until
 
 MANY = DRAFTS * 5
 

@@ -17,8 +17,8 @@ from headwater.events.health import Heartbeat
 from headwater.listeners.bus import Bus, ListenerState
 from headwater.spi import RecordBatch, SpoolPosition
 from headwater.testing.examples import DRAFTS
-from tests.kit.bus.scripts import ENOUGH, PATIENCE, QUICK, Taking, bus_of, emit_all, firsts, ids
-from tests.kit.waiting import until
+from tests.kit.bus.scripts import ENOUGH, QUICK, Taking, bus_of, emit_all, firsts, ids
+from tests.kit.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 

@@ -21,10 +21,10 @@ from headwater.events.jobs import JobType
 from headwater.listeners.bus import Bus
 from headwater.spi import EventRecord, RecordBatch, RefusedRecordError, SpoolPosition
 from headwater.testing.examples import DRAFTS
-from tests.kit.bus.scripts import PATIENCE, QUICK, Script, Taking, bus_of, emit_all, firsts, ids
+from tests.kit.bus.scripts import QUICK, Script, Taking, bus_of, emit_all, firsts, ids
 from tests.kit.bus.shelf import URI, FailingAt, Hanging, Shelf
 from tests.kit.faults.full_disk import FaultyDisk
-from tests.kit.waiting import until
+from tests.kit.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 

@@ -25,8 +25,8 @@ from headwater.listeners.bus.handover_file import (
 )
 from headwater.listeners.bus.spool_manifest import ALL_FAMILIES
 from headwater.listeners.settings import Settings
-from tests.kit.bus.scripts import PATIENCE, Taking, bus_of, emit_all, ids
-from tests.kit.waiting import until
+from tests.kit.bus.scripts import Taking, bus_of, emit_all, ids
+from tests.kit.waiting import PATIENCE, until
 
 HEADER = HandoverHeader(0, {"mine": 0}, {"mine": ALL_FAMILIES}, "application_1", "", "")
 

@@ -15,8 +15,8 @@ from headwater.events.envelope import Event
 from headwater.events.health import Heartbeat
 from headwater.listeners.bus import ListenerState
 from headwater.testing.examples import DRAFTS
-from tests.kit.bus.scripts import ENOUGH, PATIENCE, QUICK, Hearing, Taking, bus_of, emit_all, ids
-from tests.kit.waiting import until
+from tests.kit.bus.scripts import ENOUGH, QUICK, Hearing, Taking, bus_of, emit_all, ids
+from tests.kit.waiting import PATIENCE, until
 
 
 class Held(Hearing):
@@ -57,7 +57,7 @@ def test_bytes_are_bounded_too(tmp_path: Path) -> None:
         assert bus.dropped()["listener.held"] > len(DRAFTS)
         held.may_go_on.set()
         until(lambda: bus.report().listeners[0].lag == 0)
-        bus.stop(5)
+        bus.stop(PATIENCE)
         assert sum(held.missed) + len(held.events) == 2 * len(DRAFTS)
 
 
@@ -68,7 +68,7 @@ def test_what_is_missed_at_the_end_is_reported_at_the_end(tmp_path: Path) -> Non
         until(lambda: bus.report().listeners[0].received == 1)
         emit_all(bus, [Heartbeat()] * 5)
         held.may_go_on.set()
-        assert not bus.stop(5), "some were missed"
+        assert not bus.stop(PATIENCE), "some were missed"
     assert (len(held.events), held.missed) == (2, [4])
 
 

@@ -17,9 +17,10 @@ from headwater.events import Gap
 from headwater.events.health import GapReason
 from headwater.listeners.bus import Bus, ListenerState
 from headwater.listeners.bus.shipper import start
-from tests.kit.bus.scripts import PATIENCE, emit_all
+from tests.kit.bus.scripts import emit_all
 from tests.kit.bus.shipper import CLOCK, DIE, HOLD, PlainFactory, delivered, shipper_bus, shipper_conf
-from tests.kit.waiting import until
+from tests.kit.processes import is_alive
+from tests.kit.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -60,14 +61,6 @@ def pid_of(bus: Bus) -> int:
     return until(found, "a shipper") or 0
 
 
-def has_ended(pid: int) -> bool:
-    """Also one that nobody waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
 def test_a_listener_works_in_a_process_of_its_own(tmp_path: Path) -> None:
     with shipper_bus(shipper_conf(tmp_path)) as bus:
         emit_all(bus, gaps(200))
@@ -78,8 +71,8 @@ def test_a_listener_works_in_a_process_of_its_own(tmp_path: Path) -> None:
         (report,) = bus.report().listeners
         assert (report.name, report.durable, report.state, report.lag) == ("file", True, ListenerState.RUNNING, 0)
         assert report.acknowledged == report.acknowledged_after.count == 200
-        assert bus.stop(5)
-    until(lambda: has_ended(pid), "the end of the shipper")
+        assert bus.stop(PATIENCE)
+    until(lambda: not is_alive(pid), "the end of the shipper")
     assert list((tmp_path / "spools").iterdir()) == []
 
 
@@ -110,7 +103,7 @@ def test_a_listener_that_never_comes_back_holds_nobody_up(tmp_path: Path) -> Non
         began = time.monotonic()
         assert not bus.stop(1.5)
         assert time.monotonic() - began < PATIENCE, "the call itself never comes back"
-    until(lambda: has_ended(pid), "the end of the shipper, which doesn't linger")
+    until(lambda: not is_alive(pid), "the end of the shipper, which doesn't linger")
     (tmp_path / HOLD).unlink()
     with shipper_bus(shipper_conf(tmp_path)) as bus:
         assert bus.ship(PATIENCE) == 1
@@ -136,7 +129,7 @@ until(lambda: bus.report().listeners[0].received, "a shipper at work: without on
     until(lambda: list((tmp_path / "spools").iterdir()) == [], "the end of the spool")
     assert [each.kind for each in delivered(tmp_path)] == ["JobStarted", "JobStatusChanged"]
     pids = {each.pid for each in delivered(tmp_path)}
-    until(lambda: all(map(has_ended, pids)), "the end of the shipper")
+    until(lambda: not any(map(is_alive, pids)), "the end of the shipper")
 
 
 def test_whoever_waits_for_a_drivers_output_does_not_wait_for_its_shipper(tmp_path: Path) -> None:

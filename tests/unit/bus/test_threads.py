@@ -17,13 +17,13 @@ def test_rounds_come_at_once_when_woken_and_after_a_while_and_not_after_stop() -
     until(lambda: len(done) == 1)
     rounds.wake()
     until(lambda: len(done) == 2)
-    assert rounds.stop(20)
+    assert rounds.stop(60)
     rounds.wake()
     assert done == [0, 1]
     often = PeriodicThread("often", lambda: done.append(-1), 0.001)
     often.start()
     until(lambda: done.count(-1) > 3)
-    assert often.stop(20)
+    assert often.stop(60)
 
 
 def test_a_round_that_fails_is_reported_once_in_each_way_and_is_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
@@ -41,7 +41,7 @@ def test_a_round_that_fails_is_reported_once_in_each_way_and_is_not_the_last(cap
     rounds = PeriodicThread("rounds", fail, 0.001)
     rounds.start()
     assert is_over.wait(60)
-    assert rounds.stop(20)
+    assert rounds.stop(60)
     messages = [each for each in caplog.messages if "IndexError" not in each]  # of a round more
     assert messages == ["rounds: ValueError: a", "rounds: ValueError: b", "rounds: ValueError: b"]
 

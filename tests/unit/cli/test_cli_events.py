@@ -238,7 +238,7 @@ def test_tail_follows_also_what_is_new_and_ends_on_ctrl_c(log: Path) -> None:
         write(log / "partition-0003", RECORDS[8:9])
         assert lines_of(process, 1) == [9]
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == Exit.INTERRUPTED
+        assert process.wait(timeout=60) == Exit.INTERRUPTED
         assert process.stderr
         assert process.stderr.read() == ""
 

@@ -154,7 +154,7 @@ def test_it_can_be_stopped_while_it_waits() -> None:
         while running.metrics.waiting_for is None and not task.done():  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0)
         running.stop()
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, 60)
         return running
 
     running = asyncio.run(stopped())

@@ -247,7 +247,7 @@ def test_a_child_forked_while_the_lock_is_held_can_tell_events() -> None:
         appended(event, data)
 
     producer.emit(Heartbeat(), append_and_fork)
-    assert mine.poll(30)
+    assert mine.poll(60)
     assert isinstance(mine.recv(), int)
     child.join()
     producer.emit(Heartbeat(), appended)

@@ -29,7 +29,7 @@ class Blocked(BlockingForwarder):
 
     def send_together(self, events: Sequence[Event], is_wanted: Callable[[], bool]) -> None:
         self.began.set()
-        assert self.goes_on.wait(30)
+        assert self.goes_on.wait(60)
         self.sent += events
 
 

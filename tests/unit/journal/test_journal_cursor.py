@@ -27,7 +27,7 @@ from headwater.journal import (
 from headwater.journal.scan import CHUNK
 
 PLAIN = JournalOptions(fsync=Fsync.NONE, reserve_bytes=0)
-DEADLINE = 20.0
+DEADLINE = 60.0
 
 
 def fill(directory: Path, count: int) -> None:

@@ -52,7 +52,7 @@ def test_the_server_is_ended(has_handles: bool, monkeypatch: pytest.MonkeyPatch)
         handle = watchdog.open_handle(server.pid)
         assert (handle is None) is not has_handles
         watchdog.terminate(server.pid, handle, signal.SIGTERM)
-        assert server.wait(30) in {-signal.SIGTERM, -signal.SIGKILL}
+        assert server.wait(60) in {-signal.SIGTERM, -signal.SIGKILL}
 
 
 @pytest.mark.parametrize("has_handles", [True, False])

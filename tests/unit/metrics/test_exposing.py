@@ -22,8 +22,8 @@ from headwater.listeners.metrics import exporter
 from headwater.plugins import extra_command
 from headwater.spi.factories import check_name
 from headwater.testing.examples import DRAFTS
-from tests.kit.bus.scripts import PATIENCE, Taking, bus_of, emit_all
-from tests.kit.waiting import until
+from tests.kit.bus.scripts import Taking, bus_of, emit_all
+from tests.kit.waiting import PATIENCE, until
 
 SERVED = {"metrics.port": "0"}
 TAKING = {"taking": lambda _: Taking()}

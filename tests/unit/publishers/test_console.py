@@ -35,7 +35,7 @@ def shown(stream: TextIO, monkeypatch: pytest.MonkeyPatch, config: ConsoleConfig
     monkeypatch.setattr(sys, "stderr", stream)
     listener = ConsoleListener(config)
     listener.on_event(COMMIT)
-    return listener.close(5.0)
+    return listener.close(60)
 
 
 def test_a_line_of_text_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +142,7 @@ def test_what_could_not_be_written_is_reported_when_it_can_be() -> None:
     assert writer.flush(60)
     broken[0] = False
     writer.write("three")
-    assert not writer.close(5.0)
+    assert not writer.close(60)
     assert stream.getvalue() == "missed 2\nthree\n"
 
 
@@ -165,7 +165,7 @@ def test_a_line_that_was_cut_off_is_not_continued_by_the_next(tmp_path: Path, mo
         assert writer.flush(60)
         room[0] = 1000
         writer.write("next")
-        assert not writer.close(5.0)
+        assert not writer.close(60)
     assert (tmp_path / "out").read_text() == "a lin\nmissed 2\nnext\n"
 
 

@@ -140,7 +140,7 @@ def test_nothing_is_answered_that_is_not_on_the_disk(log: Log, fsync: str) -> No
     listener = log.listener(fsync=fsync)
     log.disk.fails = True
     with pytest.raises(SyncFailedError):
-        assert (listener.handle(ALL), listener.flush(5.0)) == (None, None)
+        assert (listener.handle(ALL), listener.flush(60)) == (None, None)
     log.disk.fails = False
     log.disk.syncs = 0
     listener.handle(ALL)
@@ -215,14 +215,14 @@ def test_limits_hold_in_partitions_that_nobody_writes_to_any_more(log: Log) -> N
     for position in range(1, 300):
         for each in both:
             each.handle(RecordBatch((record(position, EXAMPLES[position % len(EXAMPLES)]),)))
-    assert all(each.close(10) for each in both)
+    assert all(each.close(60) for each in both)
     left = log.directory / "partition-0001"
     before = len(list(left.glob("*.segment")))
     assert before > 1
     third = log.listener(max_age="0.001")
     third.handle(ALL)
     until(lambda: len(list(left.glob("*.segment"))) < before, "segments that are dropped")
-    third.close(10)
+    third.close(60)
 
 
 @pytest.mark.slow
@@ -362,7 +362,7 @@ def test_what_was_answered_survives_kill_9(log: Log, fsync: str) -> None:
         assert victim.stdout
         answers = [int(victim.stdout.readline()) for _ in ALL]
         victim.send_signal(signal.SIGKILL)
-        assert victim.wait(timeout=30) == -signal.SIGKILL
+        assert victim.wait(timeout=60) == -signal.SIGKILL
     assert answers == [each.position for each in ALL]
     assert log.sequences() == numbers_of(list(ALL))
     listener = log.listener()

@@ -78,13 +78,14 @@ def test_no_text_is_slow(function: Callable[[str], object]) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("function", [redact, mask_message])
 @pytest.mark.parametrize("end", ["", END])
-def test_a_field_takes_five_milliseconds_at_most(function: Callable[[str], object], end: str) -> None:
-    """The interpreter's lock is held meanwhile, so a driver stands still. The best of several counts."""
+def test_a_field_takes_milliseconds(function: Callable[[str], object], end: str) -> None:
+    """The interpreter's lock is held meanwhile, so a driver stands still. The best of several counts: 4 ms where we
+    measured. What isn't linear takes hundreds."""
     redact("\u00e9 password")  # the table of look-alikes is made once
     slow: dict[str, float] = dict.fromkeys((*HOSTILE, *IN_IDENTITIES, *IN_MESSAGES), 1.0)
     for rounds in (3, 9, 27):  # a busy machine has slow moments; what is slow by itself is so each time
         best = {unit: min(seconds(function, unit, 65_536, end) for _ in range(rounds)) for unit in slow}
-        slow = {unit: spent for unit, spent in best.items() if spent > 0.005}
+        slow = {unit: spent for unit, spent in best.items() if spent > 0.02}
     assert slow == {}
 
 
@@ -97,8 +98,9 @@ STATEMENTS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", [mask_literals, canonical_text])
-def test_a_long_statement_takes_forty_milliseconds_at_most(function: Callable[[str], object]) -> None:
-    assert [unit for unit in STATEMENTS if min(seconds(function, unit, 65_536, "") for _ in range(9)) > 0.04] == []
+def test_a_long_statement_takes_milliseconds(function: Callable[[str], object]) -> None:
+    """The best of nine: 23 ms where we measured."""
+    assert [unit for unit in STATEMENTS if min(seconds(function, unit, 65_536, "") for _ in range(9)) > 0.15] == []
 
 
 @pytest.mark.long

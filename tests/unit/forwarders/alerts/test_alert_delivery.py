@@ -25,6 +25,7 @@ from tests.kit import seeds
 from tests.kit.forwarders.alerts import NOON, altered, failed, lineage
 from tests.kit.forwarders.stage import LONG, MemoryBus, Stage, until
 from tests.kit.forwarders.webhook_server import WebhookAnswer, WebhookServer, webhook_server
+from tests.kit.processes import is_alive
 from tests.kit.waiting import attempts
 
 pytestmark = pytest.mark.slow
@@ -251,7 +252,7 @@ class TestCommands:
         parent, child = map(int, file.read_text("utf-8").split())
         assert not Path(f"/proc/{parent}").exists()
         for _ in attempts("the end of what it started"):
-            if not is_running(child):
+            if not is_alive(child):
                 break
 
     def test_one_that_is_not_there(self, tmp_path: Path) -> None:
@@ -267,13 +268,6 @@ class TestCommands:
         error, found = asyncio.run(go())
         assert "/nowhere/page can't be started: No such file" in str(error)
         assert found == [CheckStatus.OK, CheckStatus.ERROR]
-
-
-def is_running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_through_the_whole_machinery(server: WebhookServer, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def server() -> Generator[Server]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             step = state.script.pop(0) if state.script else (201, {}, b"")
             if step == "hang":
-                state.released.wait(30)
+                state.released.wait(60)
                 self.close_connection = True
                 return
             if step == "garbage":
