@@ -90,7 +90,7 @@ class Round:
 
     def end(self, pid: int, how: signal.Signals) -> None:
         os.kill(pid, how)
-        status = self.ask(f"wait {pid}")
+        status = self.ask(f"wait {pid} {PATIENCE}")
         expected = -signal.SIGKILL if how is signal.SIGKILL else 0
         assert status in {expected, 0}, f"a process ended with {status}: {self.errors()}"
         self.kills += status == -signal.SIGKILL

@@ -1,8 +1,9 @@
 """Processes that write to a local log and read from it until they are killed: a program of log_rounds.
 
 Usage: python -m tests.kit.journal.log_victims DIRECTORY. Each line on standard input asks for a process and is answered
-by its id: `writer NAME SEED SKEW bus|raw|idle`, `reader NAME SEED GROUP`. `wait PID` is answered by its status. All are
-forked, because starting an interpreter takes longer than a life of theirs. SIGTERM has them end as they should.
+by its id: `writer NAME SEED SKEW bus|raw|idle`, `reader NAME SEED GROUP`. `wait PID SECONDS` is answered by its status;
+who doesn't end in time writes where its threads are to `errors`, and is killed. All are forked, because starting an
+interpreter takes longer than a life of theirs. SIGTERM has them end as they should.
 
 In DIRECTORY: `log`, `spools`; `told`, a line for each event that was reported and acknowledged; `read-GROUP`, one for
 each record that a member was through with, which is written before it commits; `errors`.
@@ -10,6 +11,7 @@ each record that a member was through with, which is written before it commits; 
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import select
@@ -211,6 +213,7 @@ def fork(directory: Path, work: Callable[[], None]) -> int:
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor, target in ((nothing, 0), (nothing, 1), (errors, 2)):
             os.dup2(descriptor, target)
+        faulthandler.enable(2)
         work()
     except BaseException:  # noqa: BLE001 - a child must never return from here
         os.write(2, traceback.format_exc().encode())
@@ -218,12 +221,24 @@ def fork(directory: Path, work: Callable[[], None]) -> int:
     os._exit(0)
 
 
+def status_of(child: int, patience: float) -> int:
+    """How it ended. Who stays is told to say where it is, and that isn't SIGTERM's status."""
+    deadline = time.monotonic() + patience
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGABRT)  # faulthandler writes the stacks
+            ended = os.waitpid(child, 0)
+            break
+        time.sleep(0.002)
+    return os.waitstatus_to_exitcode(ended[1])
+
+
 def main(directory: Path) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until a child has what takes it
     for line in sys.stdin:
         what, *words = line.split()
         if what == "wait":
-            answer = os.waitstatus_to_exitcode(os.waitpid(int(words[0]), 0)[1])
+            answer = status_of(int(words[0]), float(words[1]))
         else:
             arguments = (what, *words)
             answer = fork(directory, lambda arguments=arguments: live(directory, *arguments))  # type: ignore[misc]
