@@ -24,8 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from headwater.jvm.archives import SourceGroup
-from headwater.jvm.bundled import BundledArchive, jar_identity, write_index
+from headwater.jvm.bundled import BundledArchive, SourceGroup, jar_identity, write_index
 from headwater.jvm.cache import path_of
 from headwater.jvm.loader import ClassOrigin, SharedLoader
 from headwater.lens import java_classes

@@ -35,7 +35,7 @@ from headwater.cli.dev.up import prepare_topic
 from headwater.events import Committed, DatasetId, Format, JobName, TableName
 from headwater.events import Output as Made
 from headwater.events.avro import Codec
-from headwater.events.ids import uuid7
+from headwater.events.clock import uuid7
 from headwater.listeners.bus import Bus
 from headwater.spi import Application
 from tests.benchmarks.harness import Aims

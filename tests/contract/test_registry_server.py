@@ -16,8 +16,8 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from headwater.errors import TerminalError
 from headwater.events.avro import Codec, Confluent, HttpRegistry, current_schema
+from headwater.events.clock import uuid7
 from headwater.events.health import Heartbeat
-from headwater.events.ids import uuid7
 from tests.kit.registry_server import CONTENT_TYPE, SchemaRegistry, schema_registry
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from headwater.jvm import loader
-from headwater.jvm.archives import FACTS
+from headwater.jvm.bundled import FACTS
 from headwater.jvm.cache import ArchiveCache
 from headwater.jvm.loader import ClassOrigin, JavaError
 from headwater.listeners.capture import jvm

@@ -18,8 +18,8 @@ from headwater.events.avro import (
     UnknownEvent,
     current_schema,
 )
+from headwater.events.clock import uuid7
 from headwater.events.health import Closed, Heartbeat
-from headwater.events.ids import uuid7
 from tests.kit.registry_server import SchemaRegistry, schema_registry
 
 HEARTBEAT = Heartbeat(producer=uuid7(), sequence=1)

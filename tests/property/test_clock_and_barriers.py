@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.events.barriers import MAX_MILLIS, BatchBarriers, millis_of, stream_barrier
-from headwater.events.clock import ProducerClock, micros_of, moment_of
-from headwater.events.ids import uuid7
+from headwater.events.clock import ProducerClock, micros_of, moment_of, uuid7
 
 MICROS = st.integers(0, 4_102_444_800_000_000)  # until 2100
 PRODUCERS = st.uuids(version=4)

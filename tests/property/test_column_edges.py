@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from headwater.events import ColumnLineage, DatasetId, Event, JobLineage
 from headwater.events.avro import MAX_EVENT_BYTES, Codec, DecodeError, Problem, current_schema
 from headwater.events.avro.framing import HEADER_BYTES
+from headwater.events.clock import uuid7
 from headwater.events.column_lineage import MAX_EDGE_TEXT, MAX_EDGES, Derivation, pack_edges, unpack_edges
-from headwater.events.ids import uuid7
 from headwater.events.jobs import SinkSchema, SourceSchema
 from headwater.events.tables import Column
 from headwater.testing.strategies import models

@@ -16,7 +16,7 @@ from headwater.events.changes import TableChange
 from headwater.events.envelope import Event
 from headwater.events.kinds import KINDS, AnyEvent
 from headwater.events.presentation import event_object, format_line, json_line, line_of
-from headwater.events.presentation.changes import describe_change
+from headwater.events.presentation.catalog import describe_change
 from headwater.terminal import printable
 from headwater.testing.strategies import events, models
 

@@ -11,8 +11,8 @@ from pydantic import field_validator
 
 from headwater.config import Config, unknown
 from headwater.events import Event
+from headwater.events.keys import catalogs_in, datasets_in, jobs_in, name_pattern
 from headwater.events.kinds import KINDS
-from headwater.events.mentions import catalogs_in, datasets_in, jobs_in, name_pattern
 
 Patterns: TypeAlias = tuple[str, ...]
 

@@ -1,16 +1,56 @@
-"""A producer's time: microseconds that never go back, whatever the wall clock does."""
+"""A producer's time: microseconds that never go back, whatever the wall clock does.
+
+Objects that must begin anew in a forked child: a lock may be held there by a thread that no longer exists.
+
+UUIDs that sort by when they were made (version 7 of RFC 9562).
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
+from uuid import UUID
+from weakref import WeakSet
 
-from headwater.events.forks import reset_after_fork
 from headwater.events.scalars import EPOCH
+
+
+class Forkable(Protocol):
+    """Something with locks, or with an identity that two processes must not share."""
+
+    def begin_in_child(self) -> None:
+        """Called in a forked child before anything else runs there."""
+        ...
+
+
+_ALL: WeakSet[Forkable] = WeakSet()
+
+
+def reset_after_fork(each: Forkable) -> None:
+    """From now on, as long as it lives, it is called when it finds itself in a child."""
+    _ALL.add(each)
+
+
+def _in_child() -> None:
+    for each in list(_ALL):
+        each.begin_in_child()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+def uuid7(millis: int | None = None, random: bytes | None = None) -> UUID:
+    """A new UUID of version 7; both arguments are for tests."""
+    at = time.time_ns() // 1_000_000 if millis is None else millis
+    noise = int.from_bytes(os.urandom(10) if random is None else random, "big")
+    high, low = noise >> 68, noise & ((1 << 62) - 1)
+    return UUID(int=(at & ((1 << 48) - 1)) << 80 | 0x7 << 76 | (high & 0xFFF) << 64 | 0b10 << 62 | low)
+
 
 LATEST: Final = (datetime.max.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // timedelta(microseconds=1)
 """The last microsecond that has a date."""

@@ -1,24 +1,57 @@
-"""Where events begin: secrets removed, made smaller if too large, stamped with their place in the order."""
+"""Where events begin: secrets removed, made smaller if too large, stamped with their place in the order.
+
+What is reported for a producer that died, by whoever finds its spool: the same events, whoever does.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from headwater.errors import HeadwaterError
 from headwater.events.avro.codec import MAX_EVENT_BYTES, Codec
 from headwater.events.barriers import BatchBarriers
-from headwater.events.clock import ProducerClock, moment_of
+from headwater.events.clock import ProducerClock, moment_of, reset_after_fork, uuid7
 from headwater.events.envelope import Event, EventFamily
 from headwater.events.errors import EventTooLargeError
 from headwater.events.event_size import may_fit, omission, reductions
-from headwater.events.forks import reset_after_fork
-from headwater.events.ids import uuid7
+from headwater.events.jobs import JobStatus, JobStatusChanged
 from headwater.events.literals import without_literals
+from headwater.events.names import JobName
 from headwater.events.redaction import Redactor
+
+
+class ProducerTail(NamedTuple):
+    """The end of what a dead producer reported: its last event, and how many it reported of the job family."""
+
+    event: Event
+    job_sequence: int
+
+
+def inferred_ends(last: ProducerTail, runs: Mapping[UUID, JobName | None]) -> tuple[JobStatusChanged, ...]:
+    """A KILLED for each run that had no terminal status, in the order of their ids.
+
+    They have the dead producer's identity, the sequences after its last one and its last time. So several shippers
+    make the same events, and a status that the run did tell, in an event that was lost here, beats them.
+    """
+    return tuple(
+        JobStatusChanged(
+            producer=last.event.producer,
+            sequence=last.event.sequence + ahead,
+            family_sequence=last.job_sequence + ahead,
+            time=last.event.time,
+            application=last.event.application,
+            job=runs[run],
+            run=run,
+            status=JobStatus.KILLED,
+            inferred=True,
+        )
+        for ahead, run in enumerate(sorted(runs), 1)
+    )
+
 
 EVENT_BYTES: Final = MAX_EVENT_BYTES - 1_000
 """So large an event may be before it has its place in the order, which takes some bytes more."""

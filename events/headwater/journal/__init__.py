@@ -23,9 +23,8 @@ from headwater.journal.errors import (
 from headwater.journal.files import Files, OsFiles
 from headwater.journal.groups import GroupBatch, GroupMember, MissingPartitionRecords, PartitionRecord
 from headwater.journal.inspection import Inspection
-from headwater.journal.log import LocalLog
+from headwater.journal.log import LocalLog, find_orphans, remove_journal, remove_remains
 from headwater.journal.options import Fsync, JournalOptions
-from headwater.journal.orphans import find_orphans, remove_journal, remove_remains
 from headwater.journal.reader import JournalBatch, MissingReason, MissingRecords, Tail
 from headwater.journal.record import JournalEntry, JournalRecord, ordering_times
 from headwater.journal.recovery import RecoveryResult

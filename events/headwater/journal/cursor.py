@@ -7,9 +7,8 @@ from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
 
-from headwater.journal.closing import Closing
 from headwater.journal.errors import ClosedError, CursorError, translate_os_errors
-from headwater.journal.files import OS_FILES, Files
+from headwater.journal.files import OS_FILES, Closing, Files
 from headwater.journal.lock import FileLock
 from headwater.journal.options import Fsync
 from headwater.journal.position import DurablePosition, cursor_stem, make_cursors_directory

@@ -2,15 +2,41 @@
 
 Tests put faults in here, at every call; nothing else implements it otherwise. Descriptors are close-on-exec (PEP 446),
 so a program that the process starts never holds a journal's file.
+
+What all that has to be closed has in common.
 """
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Closing(ABC):
+    """Closes itself at the end of a with-block."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def close(self) -> object:
+        """Give up what is held; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
 
 CREATE = os.O_RDWR | os.O_CREAT | os.O_TRUNC
 WRITE = os.O_RDWR

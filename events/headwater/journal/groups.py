@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from headwater.errors import HeadwaterError
-from headwater.journal.closing import Closing
 from headwater.journal.cursor import Cursor, CursorStart, JournalReader
 from headwater.journal.errors import CursorError, LockedError
+from headwater.journal.files import Closing
 from headwater.journal.options import Fsync, wall_clock
 from headwater.journal.reader import MissingRecords
 from headwater.journal.record import JournalRecord, ordering_times

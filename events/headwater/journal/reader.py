@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from headwater.journal.closing import Closing
 from headwater.journal.errors import ClosedError, storage_error
-from headwater.journal.files import Files
+from headwater.journal.files import Closing, Files
 from headwater.journal.record import JournalRecord
 from headwater.journal.scan import CHUNK, SegmentScanner
 from headwater.journal.segment import HEADER_SIZE, SegmentHeader, list_bases, segment_path

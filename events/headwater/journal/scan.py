@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.journal.closing import Closing
-from headwater.journal.files import READ, Files, close_quietly
+from headwater.journal.files import READ, Closing, Files, close_quietly
 from headwater.journal.record import (
     HEAD_SIZE,
     MARK,

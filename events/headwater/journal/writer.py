@@ -10,8 +10,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from headwater.journal.background_worker import BackgroundWorker
-from headwater.journal.closing import Closing
 from headwater.journal.cursor import Cursor, CursorStart, forget_position
 from headwater.journal.errors import (
     ClosedError,
@@ -21,16 +19,15 @@ from headwater.journal.errors import (
     storage_error,
     translate_os_errors,
 )
-from headwater.journal.files import OS_FILES, Files
+from headwater.journal.files import OS_FILES, Closing, Files
 from headwater.journal.lock import FileLock
-from headwater.journal.opening import open_end
+from headwater.journal.opening import Reserve, open_end
 from headwater.journal.options import Fsync, JournalOptions
 from headwater.journal.position import committed_positions
 from headwater.journal.reader import Tail
 from headwater.journal.record import JournalEntry, RecordHeaders, check_batch, check_sizes
-from headwater.journal.reserve import Reserve
 from headwater.journal.retention import Retention
-from headwater.journal.sync import Syncer
+from headwater.journal.sync import BackgroundWorker, Syncer
 
 _LOG = logging.getLogger(__name__)
 LOCK_NAME = "lock"

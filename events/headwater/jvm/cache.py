@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from headwater.config import cache_directory
-from headwater.jvm.archives import ArchiveFacts, read_facts
+from headwater.jvm.bundled import ArchiveFacts, read_facts
 
 _LOG = logging.getLogger(__name__)
 _NEW: Final = ".new-"

@@ -21,8 +21,7 @@ from typing import Any, Final
 
 from headwater.errors import HeadwaterError
 from headwater.events.redaction import READ
-from headwater.jvm.archives import FACTS, ArchiveFacts, SourceGroup, pack, read_classes
-from headwater.jvm.bundled import JarIdentities, find_bundled
+from headwater.jvm.bundled import FACTS, ArchiveFacts, JarIdentities, SourceGroup, find_bundled, pack, read_classes
 from headwater.jvm.cache import ArchiveCache, key_of, path_of, place_of, state_of
 
 _LOG = logging.getLogger(__name__)

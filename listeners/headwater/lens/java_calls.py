@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from headwater.lens.refusals import Refusals
+from headwater.lens.model import Refusals
 
 
 def names(text: str) -> frozenset[str]:

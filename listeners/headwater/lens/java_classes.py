@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any, Final
 
-from headwater.jvm.archives import SourceGroup
+from headwater.jvm.bundled import SourceGroup
 from headwater.jvm.loader import ClassPath, JavaError, SharedLoader, java_class, root_message
 from headwater.lens.model import LensError
 

@@ -1,21 +1,79 @@
-"""Puts a lens into a SparkSession, and takes it out."""
+"""Puts a lens into a SparkSession, and takes it out.
+
+Topics of Kafka under a lens: their names, `kafka://host:port/topic`, and their versions, which are offsets.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import socket
 import threading
 from collections.abc import Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+from headwater.events.identity.hosts import endpoint, normal_host
 from headwater.events.identity.namespaces import Namespaces
-from headwater.lens import topics
+from headwater.events.identity.text import IdentityError
 from headwater.lens.java_calls import JavaCallGuard
 from headwater.lens.java_classes import LensClasses
-from headwater.lens.model import Lens, LensError, TargetEffect, TargetUse
-from headwater.lens.refusals import Refusals
+from headwater.lens.model import Lens, LensError, Refusals, TargetEffect, TargetUse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_SCHEME: Final = "kafka://"
+_DEFAULT_PORT: Final = 9092
+_EXAMPLE: Final = '{"0":42,"1":17}'
+
+
+def is_topic(name: str) -> bool:
+    """Return whether a name of a lens is that of a topic."""
+    return name.lower().startswith(_SCHEME)
+
+
+def normal_name(name: str, namespaces: Namespaces) -> str:
+    """Return the name that lineage has for it: `kafka://host:port/topic`, or with the cluster's logical name."""
+    cluster, slash, topic = name[len(_SCHEME) :].rpartition("/")
+    if not slash or not cluster or not topic:
+        raise LensError(f"{name!r} names no topic: write it as kafka://host:port/topic")
+    try:
+        place = endpoint(cluster)
+        if place.port is None and namespaces.logical(place) != place.host:
+            place = place._replace(port=_DEFAULT_PORT)
+    except IdentityError as e:
+        raise LensError(f"{name!r} names no topic, since {e}") from e
+    return f"{_SCHEME}{place}/{topic}"
+
+
+def normal_version(name: str, version: int | str) -> str:
+    """Return a topic's version as JSON without blanks: by partition where it ends, or a range."""
+    try:
+        offsets: Any = json.loads(str(version))
+    except ValueError:
+        offsets = None
+    if not isinstance(offsets, dict) or not offsets or not all(map(_is_range, offsets.items())):
+        raise LensError(
+            f"{name} can't be pinned to {version!r}: a topic's version is the offset behind the last record of each "
+            f'partition, as in {_EXAMPLE}, or a range, as in {{"0":[40,42]}}'
+        )
+    return json.dumps(offsets, separators=(",", ":"))
+
+
+def _is_range(item: tuple[str, Any]) -> bool:
+    partition, offsets = item
+    is_pair = isinstance(offsets, list) and len(offsets) == 2
+    bounds = cast("list[int]", offsets if is_pair else [0, offsets])
+    are_numbers = all(type(bound) is int and bound >= 0 for bound in bounds)
+    return bool(re.fullmatch("[0-9]+", partition)) and are_numbers and bounds[0] <= bounds[1]
+
+
+def driver_host() -> str:
+    """Return the name by which lineage knows this machine."""
+    return normal_host(socket.gethostname())
+
 
 _PATH: Final = "/"
 _OTHER_ANALYZER: Final = "spark.sql.analyzer.singlePassResolver.enabled"
@@ -141,11 +199,11 @@ class ActiveLens:
         asked = self.lens
         made = self._classes.new("LensSpec", asked.name, asked.allows_writes_elsewhere, asked.reads_elsewhere)
         clusters = made.getClass().getField("clusters").get(made)
-        clusters.driverHost(topics.driver_host())
+        clusters.driverHost(driver_host())
         for expression, logical in self._namespaces.expressions():
             clusters.name(expression, logical)
         for table, version in asked.pins.items():
-            text = topics.normal_version(table, version) if topics.is_topic(table) else str(version)
+            text = normal_version(table, version) if is_topic(table) else str(version)
             made.pin(self._full_name(table), text)
         for table, generation in asked.generations.items():
             made.generation(self._full_name(table), generation)
@@ -156,8 +214,8 @@ class ActiveLens:
         return made
 
     def _full_name(self, name: str) -> str:
-        if topics.is_topic(name):
-            return topics.normal_name(name, self._namespaces)
+        if is_topic(name):
+            return normal_name(name, self._namespaces)
         if ":" in name and _PATH not in name:
             return name  # of something that has no name in SQL, such as stream:kafka
         names = self._classes.load("TableNames")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from headwater.jvm.archives import ArchiveFacts
+from headwater.jvm.bundled import ArchiveFacts
 from headwater.jvm.loader import ClassOrigin, LoaderState
 from headwater.listeners import capture
 from headwater.listeners.capture.jvm import DegradedPart

@@ -31,8 +31,7 @@ from headwater.events.avro import Codec
 from headwater.journal import LocalLog
 from headwater.journal.filesystem import FileSystem, FileSystemKind
 from headwater.jvm import bundled
-from headwater.jvm.archives import ArchiveFacts, pack
-from headwater.jvm.bundled import BundledArchive
+from headwater.jvm.bundled import ArchiveFacts, BundledArchive, pack
 from headwater.jvm.last_start import DriverStart, read_last_start, record_start
 from headwater.jvm.loader import ClassOrigin
 from headwater.lineage.mapping import map_event

@@ -26,8 +26,8 @@ from headwater.events.avro import (
 from headwater.events.avro.framing import HEADER_BYTES
 from headwater.events.avro.schema_cache import SchemaCache, fingerprint_of, read_schema
 from headwater.events.avro.upgrade import STEPS, Resolution, upgraded
+from headwater.events.clock import uuid7
 from headwater.events.envelope import Event
-from headwater.events.ids import uuid7
 from headwater.events.jobs import Committed
 from headwater.testing.examples import EXAMPLES
 from tests.kit.events.fuzz import Maker, mutated_schema, watched

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from headwater.events import Heartbeat, JobName
 from headwater.events.avro import Codec
-from headwater.events.ids import uuid7
+from headwater.events.clock import uuid7
 from headwater.events.jobs import JobStatus
-from headwater.events.producer_tail import ProducerTail, inferred_ends
+from headwater.events.producer import ProducerTail, inferred_ends
 
 LAST = ProducerTail(Heartbeat(producer=uuid7(), sequence=41, family_sequence=30, application="app"), job_sequence=30)
 RUNS: dict[UUID, JobName | None] = {uuid7(): JobName(name="etl"), uuid7(): None, uuid7(): JobName(name="clicks")}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.jvm.archives import ArchiveFacts, pack
+from headwater.jvm.bundled import ArchiveFacts, pack
 from headwater.jvm.cache import ArchiveCache, key_of, state_of
 
 FACTS = ArchiveFacts(

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from headwater.jvm.archives import ArchiveFacts, pack
-from headwater.jvm.bundled import BundledArchive, JarIdentities, find_bundled, jar_identity, write_index
+from headwater.jvm.bundled import (
+    ArchiveFacts,
+    BundledArchive,
+    JarIdentities,
+    find_bundled,
+    jar_identity,
+    pack,
+    write_index,
+)
 
 FACTS = ArchiveFacts(missing=("Json\ta.B\tc\t-\tb.jar",))
 

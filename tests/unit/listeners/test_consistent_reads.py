@@ -11,8 +11,7 @@ import pytest
 
 from headwater.errors import ConfigurationError
 from headwater.lens import consistent
-from headwater.lens.consistent import FoundVersions, PinnedVersion, VersionFinder, sessions
-from headwater.lens.consistent.answering import Answering, to_lines
+from headwater.lens.consistent import Answering, FoundVersions, PinnedVersion, VersionFinder, to_lines
 
 PIN = PinnedVersion("lake.db.b", "11", "one", 5, 1)
 
@@ -131,8 +130,8 @@ def test_sessions_that_python_makes_get_the_rule_of_the_context_that_runs(
     import pyspark.sql
 
     monkeypatch.setattr(pyspark.sql, "SparkSession", Session)
-    monkeypatch.setattr(sessions, "_installed", sessions._InstalledReads())
-    monkeypatch.setattr(sessions, "LensClasses", lambda _: Classes())
+    monkeypatch.setattr(consistent, "_installed", consistent._InstalledReads())
+    monkeypatch.setattr(consistent, "LensClasses", lambda _: Classes())
     java: list[Reads] = []
 
     class Classes:

@@ -10,7 +10,7 @@ import pytest
 from headwater.cli.app import main
 from headwater.cli.run import split
 from headwater.events.identity.namespaces import Namespaces
-from headwater.lens import Lens, LensError, topics
+from headwater.lens import Lens, LensError, session
 
 
 @pytest.mark.parametrize(
@@ -69,20 +69,20 @@ def test_a_servers_sessions_have_no_lens(capsys: pytest.CaptureFixture[str]) -> 
 )
 def test_a_topic_is_named_as_lineage_names_it(written: str, meant: str) -> None:
     """Fails if a pin in other words isn't found by a read."""
-    assert topics.normal_name(written, Namespaces.parse({"events": "broker-7:9092"})) == meant
+    assert session.normal_name(written, Namespaces.parse({"events": "broker-7:9092"})) == meant
 
 
 @pytest.mark.parametrize("name", ["kafka://", "kafka://orders", "kafka:///orders", "kafka://a b/orders"])
 def test_a_name_without_a_cluster_is_no_topic(name: str) -> None:
     with pytest.raises(LensError, match="names no topic"):
-        topics.normal_name(name, Namespaces())
+        session.normal_name(name, Namespaces())
 
 
 def test_a_topics_version_is_offsets_or_ranges() -> None:
-    assert topics.normal_version("t", '{"0": 42, "1": [3, 7]}') == '{"0":42,"1":[3,7]}'
+    assert session.normal_version("t", '{"0": 42, "1": [3, 7]}') == '{"0":42,"1":[3,7]}'
     for wrong in (7, "latest", "{}", '{"0": -1}', '{"a": 1}', '{"0": [3, 2]}', '{"0": [1]}', '{"0": true}', "[1]"):
         with pytest.raises(LensError, match="t can't be pinned to"):
-            topics.normal_version("t", wrong)
+            session.normal_version("t", wrong)
 
 
 def test_expressions_find_the_addresses_of_a_logical_name() -> None:

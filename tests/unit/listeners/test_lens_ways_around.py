@@ -18,9 +18,9 @@ import pytest
 
 from headwater.cli.doctor.class_files import parse_class
 from headwater.lens import LensError
+from headwater.lens.application import ProcessGuard
 from headwater.lens.java_calls import CONTEXT_CALLS, ML_WRITES, RDD_CALLS, is_harmless, may_call, names
-from headwater.lens.process_guard import ProcessGuard
-from headwater.lens.refusals import Refusals
+from headwater.lens.model import Refusals
 
 HOME: Final = Path(pyspark.__file__).parent
 HANDLES: Final = frozenset({"_jrdd", "_jvm", "_jsc", "jrdd", "_jdf", "_jconf", "jvm", "_to_java_object_rdd"})

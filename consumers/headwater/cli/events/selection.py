@@ -10,8 +10,7 @@ from datetime import datetime
 from headwater.cli.events.reading import LocatedRecord
 from headwater.events.avro import UnknownEvent
 from headwater.events.envelope import Event
-from headwater.events.keys import KIND
-from headwater.events.mentions import datasets_in, jobs_in
+from headwater.events.keys import KIND, datasets_in, jobs_in
 
 
 @dataclass

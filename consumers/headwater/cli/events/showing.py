@@ -19,8 +19,8 @@ from headwater.cli.flags import Flags, limit, moment
 from headwater.cli.output import CommandOutput, print_words
 from headwater.config import unknown
 from headwater.events.envelope import Event
+from headwater.events.keys import name_pattern
 from headwater.events.kinds import KINDS
-from headwater.events.mentions import name_pattern
 from headwater.events.presentation import (
     event_object,
     format_line,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from headwater.cli.bus import is_log, kafka_settings, log_directory, topic_of
 from headwater.errors import ConfigurationError
-from headwater.events.mentions import datasets_in, name_pattern
+from headwater.events.keys import datasets_in, name_pattern
 
 if TYPE_CHECKING:
     from headwater.consumers.sources import BusRecord

@@ -14,7 +14,7 @@ from headwater.events import Event
 from headwater.events.catalog import AlterTable, CreateTable, DropTable, ModificationEffect, TableModification
 from headwater.events.changes import ChangeNullability, DropColumn, RenameColumn, RenameTable, RetypeColumn, TableChange
 from headwater.events.jobs import JobLineage
-from headwater.events.mentions import jobs_in
+from headwater.events.keys import jobs_in
 from headwater.forwarders.alerts.conditions import RuleFinding, name_of, names_of
 from headwater.forwarders.alerts.rules import ColumnChangedRule
 

@@ -15,7 +15,7 @@ from headwater.events import Event
 from headwater.events.health import Gap
 from headwater.events.jobs import CommitKind, Committed, JobStatusChanged, Output, OverwriteScope, StatementFailed
 from headwater.events.json_form import time_text
-from headwater.events.mentions import datasets_in, jobs_in
+from headwater.events.keys import datasets_in, jobs_in
 from headwater.events.names import DatasetId, TableName
 from headwater.forwarders.alerts.rules import GapRule, JobFailedRule, Rule
 

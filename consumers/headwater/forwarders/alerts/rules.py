@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from headwater.config import Config, Seconds
 from headwater.events.health import GapReason
-from headwater.events.mentions import name_pattern
+from headwater.events.keys import name_pattern
 from headwater.forwarders.alerts.templates import template_faults
 
 RulePatterns: TypeAlias = tuple[str, ...]

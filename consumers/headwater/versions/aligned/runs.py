@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Final
 from uuid import UUID
 
+from headwater.events.clock import uuid7
 from headwater.events.envelope import Event
-from headwater.events.ids import uuid7
 from headwater.events.jobs import (
     ErrorDetails,
     JobStarted,

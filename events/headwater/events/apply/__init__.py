@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from headwater.events.apply import columns, layout, properties
-from headwater.events.apply.errors import ChangeError, ImpossibleChangeError
-from headwater.events.apply.names import Names
+from headwater.events.apply import columns, layout
+from headwater.events.apply.names import ChangeError, ImpossibleChangeError, Names
 from headwater.events.changes import (
     AddColumn,
     AddConstraint,
@@ -58,15 +57,15 @@ _HANDLERS: Final[dict[type, Callable[[Table, Any, Names], Table]]] = {
     MoveColumn: columns.move_column,
     ChangeNullability: columns.change_nullability,
     ChangeDefault: columns.change_default,
-    SetProperty: properties.set_property,
-    RemoveProperty: properties.remove_property,
-    SetComment: properties.set_comment,
-    SetLocation: properties.set_location,
-    RenameTable: properties.no_change,
-    AddPartition: properties.no_change,
-    DropPartition: properties.no_change,
-    RenamePartition: properties.no_change,
-    SetPartitionLocation: properties.no_change,
+    SetProperty: layout.set_property,
+    RemoveProperty: layout.remove_property,
+    SetComment: layout.set_comment,
+    SetLocation: layout.set_location,
+    RenameTable: layout.no_change,
+    AddPartition: layout.no_change,
+    DropPartition: layout.no_change,
+    RenamePartition: layout.no_change,
+    SetPartitionLocation: layout.no_change,
     AddPartitionField: layout.add_partition_field,
     DropPartitionField: layout.drop_partition_field,
     ReplacePartitionField: layout.replace_partition_field,
@@ -75,7 +74,7 @@ _HANDLERS: Final[dict[type, Callable[[Table, Any, Names], Table]]] = {
     SetPrimaryKey: layout.set_primary_key,
     AddConstraint: layout.add_constraint,
     DropConstraint: layout.drop_constraint,
-    OtherChange: properties.no_change,
+    OtherChange: layout.no_change,
 }
 HANDLED: Final = frozenset(_HANDLERS)
 """The kinds of changes that `apply` knows: all of the union."""

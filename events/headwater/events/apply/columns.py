@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from headwater.events.apply.errors import ImpossibleChangeError, listed, missing, spelled
-from headwater.events.apply.names import Names
-from headwater.events.apply.nodes import (
+from headwater.events.apply.names import ImpossibleChangeError, Names, listed, missing, spelled
+from headwater.events.apply.paths import (
+    NodeEdit,
     SchemaNode,
+    SiblingsEdit,
+    Walk,
+    drop_references,
     joined,
+    keep_references,
     parse_type,
+    rename_references,
     renamed,
     retyped,
+    spelling,
     with_comment,
     with_default,
     with_nullability,
 )
-from headwater.events.apply.paths import NodeEdit, SiblingsEdit, Walk
-from headwater.events.apply.references import drop_references, keep_references, rename_references, spelling
 from headwater.events.changes import (
     AddColumn,
     ChangeDefault,

@@ -16,7 +16,6 @@ only: a store never keys anything by it across events.
 from __future__ import annotations
 
 from headwater.events.fingerprints._content import fingerprint_of
-from headwater.events.fingerprints._options import is_sql_option
-from headwater.events.fingerprints._staging import without_staging
+from headwater.events.fingerprints._options import is_sql_option, without_staging
 
 __all__ = ["fingerprint_of", "is_sql_option", "without_staging"]

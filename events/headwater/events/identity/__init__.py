@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from headwater.events.identity.catalogs import Catalog, catalog_of
 from headwater.events.identity.environment import Environment
-from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.jdbc import JdbcDatabase, JdbcTable, jdbc_database, jdbc_identifier, jdbc_table
 from headwater.events.identity.kafka import KafkaRead, kafka_namespace, kafka_read, kafka_topic, kafka_write
 from headwater.events.identity.namespaces import Namespaces
-from headwater.events.identity.partitions import Subset, glob_root, under_root
-from headwater.events.identity.paths import dataset_of_path, dataset_of_uri, location_of
+from headwater.events.identity.paths import Subset, dataset_of_path, dataset_of_uri, glob_root, location_of, under_root
 from headwater.events.identity.sources import SourceDatasets, dataset_of_source
 from headwater.events.identity.tables import TableIdentity, symlink_of, table_identity
+from headwater.events.identity.text import IdentityError, Unknown
 
 __all__ = [
     "Catalog",

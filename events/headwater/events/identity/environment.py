@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from headwater.events.identity.errors import IdentityError
 from headwater.events.identity.hosts import Endpoint, endpoint, is_loopback, normal_host
 from headwater.events.identity.namespaces import Namespaces
+from headwater.events.identity.text import IdentityError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

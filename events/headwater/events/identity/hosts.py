@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import NamedTuple
 
-from headwater.events.identity.errors import IdentityError
+from headwater.events.identity.text import IdentityError
 
 _NAME = re.compile(r"(?!.*\.\.)[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?", re.ASCII)
 _PORT = re.compile(r"[0-9]{1,5}", re.ASCII)

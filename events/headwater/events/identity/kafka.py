@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from headwater.events.identity.environment import Environment
-from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.hosts import endpoint
-from headwater.events.identity.text import dataset, lower_keys, required, shown
+from headwater.events.identity.text import IdentityError, Unknown, dataset, lower_keys, required, shown
 from headwater.events.names import DatasetId
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)

@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import Final
 
 from headwater.errors import ConfigurationError
-from headwater.events.identity.errors import IdentityError
 from headwater.events.identity.hosts import Endpoint, endpoint
+from headwater.events.identity.text import IdentityError
 
 PREFIX: Final = "spark.headwater.namespaces."
 _ENTRY = re.compile(r"\s*/(?:[^/\\]|\\.)*/\s*|[^,]+")

@@ -13,12 +13,10 @@ from typing import Final, TypeAlias
 
 from headwater.events.base import StringMap
 from headwater.events.identity.environment import Environment
-from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.jdbc import JdbcTable, jdbc_table
 from headwater.events.identity.kafka import kafka_read, kafka_write
-from headwater.events.identity.partitions import glob_root
-from headwater.events.identity.paths import dataset_of_path
-from headwater.events.identity.text import lower_keys, required
+from headwater.events.identity.paths import dataset_of_path, glob_root
+from headwater.events.identity.text import IdentityError, Unknown, lower_keys, required
 from headwater.events.names import DatasetId
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from headwater.events.identity.catalogs.known import Catalog, Layout, Naming
+from headwater.events.identity.catalogs import Catalog, Layout, Naming
 from headwater.events.identity.environment import Environment
-from headwater.events.identity.errors import IdentityError, Unknown
 from headwater.events.identity.jdbc import jdbc_identifier
 from headwater.events.identity.paths import dataset_of_path
-from headwater.events.identity.text import dataset, quoted, required, split
+from headwater.events.identity.text import IdentityError, Unknown, dataset, quoted, required, split
 from headwater.events.names import DatasetId, TableName
 
 By: TypeAlias = Literal["location", "warehouse", "metastore"]

@@ -1,12 +1,30 @@
-"""Texts that may become part of a name: what is refused at once, and how parts of a name are joined and split."""
+"""Texts that may become part of a name: what is refused at once, and how parts of a name are joined and split.
+
+What there is where a name isn't certain: an error for malformed input, and `Unknown` for what no input can tell.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from headwater.events.identity.errors import IdentityError
+from headwater.errors import TerminalError
 from headwater.events.names import DatasetId
+
+
+class IdentityError(TerminalError):
+    """Malformed or insufficient: the message says what, and what to give instead. It never holds a credential."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """No identity can be determined, and why. Recorded as an opaque input or output, never replaced by a guess."""
+
+    reason: str
+    query: bool = False
+    """The place of a table holds a query: it reads some tables, but isn't one."""
+
 
 _UNSPEAKABLE = re.compile("[\x00\ud800-\udfff]")
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^`.]+)")

@@ -4,11 +4,14 @@ The console and the command line show events with this; nothing else imports it.
 """
 
 from headwater.events.json_form import event_object, json_line
-from headwater.events.presentation.line import Line, Severity, format_line, line_of
-from headwater.events.presentation.undecoded import (
+from headwater.events.presentation.line import (
+    Line,
     RecordOrigin,
+    Severity,
     Undecodable,
     Undecoded,
+    format_line,
+    line_of,
     undecoded_line,
     undecoded_object,
 )

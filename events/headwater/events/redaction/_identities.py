@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from headwater.events.redaction._patterns import any_of, lazy
+from headwater.events.redaction._folding import any_of, lazy
 from headwater.events.redaction._places import AWS, BEGINNINGS, DATABRICKS, looks_random
 from headwater.events.redaction._texts import REDACTED
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from headwater.events.redaction._patterns import lazy
+from headwater.events.redaction._folding import lazy
 from headwater.events.redaction._texts import FRAME, without_secrets
 
 _KEPT: Final = 3_000

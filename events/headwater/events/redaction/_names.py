@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from headwater.events.redaction._folding import fold
-from headwater.events.redaction._patterns import any_of, lazy, word_set
+from headwater.events.redaction._folding import any_of, fold, lazy, word_set
 
 STRONG: Final = word_set("""
     assword pa_ss_word passwd p4ss pa55 passwort passw pasword p@ssw pa$$w pass_phrase

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from headwater.events.redaction._folding import lazy, word_set
 from headwater.events.redaction._names import squash
-from headwater.events.redaction._patterns import lazy, word_set
 from headwater.events.redaction._texts import REDACTED, has_secret
 
 _LONGEST_PLAIN: Final = 100

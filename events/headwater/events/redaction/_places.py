@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import Final
 
-from headwater.events.redaction._folding import Folded
+from headwater.events.redaction._folding import Folded, any_of, lazy, word_set
 from headwater.events.redaction._names import WEAK, strong_names
-from headwater.events.redaction._patterns import any_of, lazy, word_set
 
 Place = tuple[int, int]
 """Where a secret is named or recognised, and until where the text may be shown."""

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from headwater.errors import ConfigurationError
 from headwater.events.base import StringMap
 from headwater.events.marks import Identity, OptionName, TypeText, marked
+from headwater.events.redaction._folding import lazy, word_set
 from headwater.events.redaction._identities import without_credentials
 from headwater.events.redaction._names import names_secret
 from headwater.events.redaction._options import (
@@ -27,7 +28,6 @@ from headwater.events.redaction._options import (
     is_plain,
     squash_names,
 )
-from headwater.events.redaction._patterns import lazy, word_set
 from headwater.events.redaction._texts import READ, REDACTED, without_secrets
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)

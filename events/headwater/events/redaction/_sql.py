@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from headwater.events.redaction._patterns import lazy, word_set
+from headwater.events.redaction._folding import lazy, word_set
 
 MARK: Final = "?"
 _SINGLE: Final = r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*(?:'|\\?\Z)"

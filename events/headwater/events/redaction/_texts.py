@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from headwater.events.redaction._folding import fold
-from headwater.events.redaction._patterns import lazy
+from headwater.events.redaction._folding import fold, lazy
 from headwater.events.redaction._places import Place, places
 
 REDACTED: Final = "*********(redacted)"

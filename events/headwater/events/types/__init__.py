@@ -15,7 +15,7 @@ from headwater.events.types.columns import (
     schema_json,
     with_type,
 )
-from headwater.events.types.errors import MAX_NESTING, MAX_TEXT, TypeTextError
+from headwater.events.types.json_text import MAX_NESTING, MAX_TEXT, TypeTextError
 from headwater.events.types.short_text import simple_string
 from headwater.events.types.spark_json import parse_json, to_json
 from headwater.events.types.tree import (

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.events.types.atoms import STRING
-from headwater.events.types.errors import TypeTextError
-from headwater.events.types.json_text import Json, dumps
+from headwater.events.types.json_text import Json, TypeTextError, dumps
 from headwater.events.types.short_text import simple_string
 from headwater.events.types.tree import (
     ArrayType,

@@ -8,8 +8,7 @@ from typing import Final
 
 from headwater.events.tables import Column
 from headwater.events.types.char_varchar import CHAR_VARCHAR, as_carried, has_lengths, with_lengths
-from headwater.events.types.errors import TypeTextError, excerpt
-from headwater.events.types.json_text import Json, dumps
+from headwater.events.types.json_text import Json, TypeTextError, dumps, excerpt
 from headwater.events.types.short_text import COMMENT, simple_string
 from headwater.events.types.spark_json import (
     field_to_json,

@@ -6,8 +6,7 @@ import re
 from typing import Final
 
 from headwater.events.types.atoms import name_in_sql
-from headwater.events.types.errors import TypeTextError, excerpt
-from headwater.events.types.json_text import dumps, loads
+from headwater.events.types.json_text import TypeTextError, dumps, excerpt, loads
 from headwater.events.types.spark_json import metadata_entries, parse_json
 from headwater.events.types.tree import ArrayType, DataType, MapType, StructType, UnknownType, UserDefinedType
 

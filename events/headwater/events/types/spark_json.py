@@ -11,8 +11,16 @@ from typing import Final, TypeAlias, TypeVar, Union
 
 from headwater.events.types.atoms import SIMPLE, atom, name_in_json
 from headwater.events.types.collations import COLLATIONS, with_collations, without_collations
-from headwater.events.types.errors import MAX_NESTING, TypeTextError, bounded_stack, excerpt
-from headwater.events.types.json_text import Json, dumps, loads, name_of
+from headwater.events.types.json_text import (
+    MAX_NESTING,
+    Json,
+    TypeTextError,
+    bounded_stack,
+    dumps,
+    excerpt,
+    loads,
+    name_of,
+)
 from headwater.events.types.tree import (
     NO_METADATA,
     ArrayType,

@@ -12,9 +12,8 @@ from uuid import UUID
 
 from headwater.errors import ConfigurationError, PluginError
 from headwater.events.base import CountMap
-from headwater.events.clock import moment_of, wall_micros
+from headwater.events.clock import moment_of, reset_after_fork, wall_micros
 from headwater.events.envelope import Event
-from headwater.events.forks import reset_after_fork
 from headwater.events.names import JobName
 from headwater.events.producer import Producer
 from headwater.journal import StorageError

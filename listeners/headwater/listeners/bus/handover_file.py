@@ -24,7 +24,7 @@ from fastavro.write import Writer
 from headwater.errors import TerminalError
 from headwater.events.envelope import EventFamily
 from headwater.journal import JournalBatch, JournalRecord, MissingReason, MissingRecords
-from headwater.journal.closing import Closing
+from headwater.journal.files import Closing
 from headwater.journal.record import LARGEST_BODY
 from headwater.listeners.bus.spool_manifest import parse_families
 from headwater.listeners.bus.spool_source import RecordSource

@@ -18,7 +18,7 @@ from headwater.events.envelope import Event, EventFamily
 from headwater.events.health import Closed
 from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged
 from headwater.events.names import JobName
-from headwater.events.producer_tail import ProducerTail, inferred_ends
+from headwater.events.producer import ProducerTail, inferred_ends
 from headwater.journal import Files
 from headwater.journal.files import read_file, replace_file
 

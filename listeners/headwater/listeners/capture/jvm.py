@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.jvm.archives import SourceGroup
+from headwater.jvm.bundled import SourceGroup
 from headwater.jvm.loader import ClassPath, JavaError, SharedLoader, root_message
 from headwater.listeners.capture.formats import CORE, java_parts
 from headwater.listeners.capture.formats.plugin import JavaPart

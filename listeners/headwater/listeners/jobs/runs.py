@@ -13,9 +13,9 @@ from typing import Final
 from uuid import UUID
 
 from headwater.events.base import CountMap, StringMap
+from headwater.events.clock import uuid7
 from headwater.events.envelope import Event
 from headwater.events.health import Closed, Heartbeat
-from headwater.events.ids import uuid7
 from headwater.events.jobs import (
     JobStarted,
     JobStatus,

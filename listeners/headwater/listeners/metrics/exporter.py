@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from headwater.events.forks import reset_after_fork
+from headwater.events.clock import reset_after_fork
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.listeners.threads import DaemonThread
 from headwater.plugins import extra_command, own_version

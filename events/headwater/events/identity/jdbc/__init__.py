@@ -7,11 +7,23 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from headwater.events.identity.environment import Environment
-from headwater.events.identity.errors import Unknown
-from headwater.events.identity.jdbc.dialects import DIALECTS, Dialect, Fold, Level, dialect_of
-from headwater.events.identity.jdbc.embedded import embedded_address
-from headwater.events.identity.jdbc.mysql import mysql_address, srv_address
-from headwater.events.identity.jdbc.oracle import oracle_address
+from headwater.events.identity.jdbc.dialects import (
+    DIALECTS,
+    Address,
+    Dialect,
+    Fold,
+    Level,
+    dialect_of,
+    server_address,
+    subprotocol,
+)
+from headwater.events.identity.jdbc.products import (
+    embedded_address,
+    mysql_address,
+    oracle_address,
+    sqlserver_address,
+    srv_address,
+)
 from headwater.events.identity.jdbc.services import (
     bigquery_address,
     clickhouse_address,
@@ -22,11 +34,9 @@ from headwater.events.identity.jdbc.services import (
     teradata_address,
     trino_address,
 )
-from headwater.events.identity.jdbc.sqlserver import sqlserver_address
 from headwater.events.identity.jdbc.tables import folded, parts_of, qualified, unquoted
-from headwater.events.identity.jdbc.urls import Address, server_address, subprotocol
 from headwater.events.identity.paths import dataset_of_path
-from headwater.events.identity.text import dataset, joined, lower_keys, quoted, required
+from headwater.events.identity.text import Unknown, dataset, joined, lower_keys, quoted, required
 from headwater.events.names import DatasetId
 
 __all__ = ["JdbcDatabase", "JdbcTable", "jdbc_database", "jdbc_identifier", "jdbc_table"]

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headwater.events.identity.errors import IdentityError
 from headwater.events.identity.hosts import Endpoint, endpoint, port_number
-from headwater.events.identity.jdbc.dialects import DIALECTS, Dialect
-from headwater.events.identity.jdbc.urls import (
+from headwater.events.identity.jdbc.dialects import (
+    DIALECTS,
     Address,
+    Dialect,
     database_name,
     first_of,
     malformed,
@@ -19,6 +19,7 @@ from headwater.events.identity.jdbc.urls import (
     settings_of,
     split_settings,
 )
+from headwater.events.identity.text import IdentityError
 
 _ACCOUNT = re.compile(r"(?P<account>[a-z0-9_.-]+?)(?:\.privatelink)?\.snowflakecomputing\.(?:com|cn)", re.ASCII)
 _CLUSTER = re.compile(r"(?P<cluster>[a-z0-9-]+)\.[a-z0-9]+\.(?P<region>[a-z0-9-]+)\.redshift\.amazonaws\.com(?:\.cn)?")

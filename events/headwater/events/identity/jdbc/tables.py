@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from headwater.events.identity.errors import Unknown
 from headwater.events.identity.jdbc.dialects import USER, Dialect, Fold, Level
+from headwater.events.identity.text import Unknown
 
 _CLOSING = {'"': '"', "`": "`", "[": "]"}
 _TAIL = re.compile(r"(?:\s+(?:as\s+)?[\w$#\"`]+)?(?:\s+with\s*\([\w\s,]*\))?\s*", re.IGNORECASE)

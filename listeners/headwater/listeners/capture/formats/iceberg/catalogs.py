@@ -6,20 +6,23 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from headwater.events.identity.catalogs.hive import glue_catalog, hive_catalog, session_catalog
-from headwater.events.identity.catalogs.known import (
+from headwater.events.identity.catalogs import (
     Catalog,
     CatalogReader,
     Layout,
+    database_location,
+    generic_catalog,
+    glue_catalog,
+    hive_catalog,
     known_warehouse,
     physical,
+    rest_catalog,
     service_of,
+    session_catalog,
     warehouse_of,
 )
-from headwater.events.identity.catalogs.others import database_location, generic_catalog, rest_catalog
 from headwater.events.identity.environment import Environment
-from headwater.events.identity.errors import Unknown
-from headwater.events.identity.text import required
+from headwater.events.identity.text import Unknown, required
 
 _NESSIE_API = re.compile(r"/api/v[0-9]+$")
 _TYPES: Final[Mapping[str, str]] = {

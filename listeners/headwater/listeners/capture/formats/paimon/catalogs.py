@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from headwater.events.identity.catalogs.hive import hive_catalog, session_catalog
-from headwater.events.identity.catalogs.known import (
+from headwater.events.identity.catalogs import (
     Catalog,
     CatalogReader,
     Layout,
+    database_location,
+    generic_catalog,
+    hive_catalog,
     known_warehouse,
     physical,
+    rest_catalog,
+    session_catalog,
     warehouse_of,
 )
-from headwater.events.identity.catalogs.others import database_location, generic_catalog, rest_catalog
 from headwater.events.identity.environment import Environment
-from headwater.events.identity.errors import Unknown
+from headwater.events.identity.text import Unknown
 
 _LAYOUT: Final = Layout(database_suffix=".db", selector="$")
 """`t$branch_b` and `t$snapshots` are views of the table `t`."""
