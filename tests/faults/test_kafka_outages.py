@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from headwater.local import KafkaServer
 from tests.kit.faults.full_disk import FullDisk
 from tests.kit.faults.tcp_proxy import REFUSED, STALLED, Weather
 from tests.kit.kafka.conf import kafka_conf
@@ -14,7 +21,8 @@ from tests.kit.kafka.shipping import ship_by_bus, spools_in
 from tests.kit.kafka.stage import Stage, new_topic
 from tests.kit.kafka.topic_check import check_topic
 from tests.kit.kafka.topic_copies import copies_on
-from tests.kit.waiting import until
+from tests.kit.kafka.victims import ROOT
+from tests.kit.waiting import attempts, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -119,3 +127,34 @@ def test_a_spool_whose_disk_is_full(staged: Stage, tmp_path: Path) -> None:
         driver.deliver()
     verdict = check_topic(driver.emitted, copies_on(staged.config(), topic))
     assert (verdict.emitted, verdict.own) == (200, 2), "one Gap at once, and one that says how many"
+
+
+# librdkafka aborts the whole process, by an assertion, where an answer about the cluster or a topic comes while its
+# client is being destroyed (rdkafka_admin.c, seen with 2.16). So these questions aren't asked that way.
+
+
+SECONDS = 40
+
+
+@pytest.mark.long
+def test_no_question_that_is_given_up_aborts_the_process() -> None:
+    """Of three processes that asked by DescribeCluster two were aborted within half a minute on a busy machine; it
+    takes luck, and once in a while none is."""
+    chance = random.Random(1)
+    with KafkaServer() as broker:
+        assert broker.pid is not None
+        command = [sys.executable, "-m", "tests.kit.kafka.asker", broker.address, str(SECONDS)]
+        askers = [subprocess.Popen(command, cwd=ROOT) for _ in range(3)]
+        try:
+            for _ in attempts("the end of those who ask", 3 * SECONDS):
+                if all(asker.poll() is not None for asker in askers):
+                    break
+                os.kill(broker.pid, signal.SIGSTOP)
+                time.sleep(chance.choice([0.05, 0.2, 0.6, 1.7, 2.5]))
+                os.kill(broker.pid, signal.SIGCONT)
+                time.sleep(chance.choice([0.02, 0.1, 0.3, 0.5]))
+        finally:
+            for asker in askers:
+                asker.kill()
+                asker.wait()
+    assert [asker.returncode for asker in askers] == [0, 0, 0]

@@ -1,5 +1,5 @@
-"""Rounds of faults around the writer in which everything comes out of a seed: a fixed one in `make test`, more in
-slices, hundreds in tests/benchmarks/writer_rounds.py."""
+"""Rounds of faults around the publisher and the writer, in which everything comes out of a seed: a fixed one in `make
+test`, more in slices, hundreds in tests/benchmarks/writer_rounds.py."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.kit.writers.stage import WriterStage, writer_stage
 
 pytestmark = [pytest.mark.kafka, pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(900)]
 
-FIXED = (42, 2_399_699_591)
-"""Everything is killed in the one; in the other a writer stood still for ever that was given partitions when the broker
-went away. Add what failed once."""
+FIXED = (42, 2_399_699_591, 3, 57)
+"""Everything is killed in the first; in the second a writer stood still for ever that was given partitions when the
+broker went away; disks of producers are full in the others. Add what failed once."""
 MANY = 18
 
 

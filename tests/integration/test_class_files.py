@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from headwater.jvm import loader
+from headwater.jvm import bundled, loader
 from headwater.jvm.bundled import FACTS
 from headwater.jvm.cache import ArchiveCache
 from headwater.jvm.loader import ClassOrigin, JavaError
+from headwater.lens.java_classes import make_loader
 from headwater.listeners.capture import jvm
 from headwater.listeners.capture.jvm import JavaClasses
 from headwater.listeners.capture.records import VERSION
 from headwater.listeners.capture.self_test import SelfTest
 from tests.kit.spark.jvm import spark_classes
+from tools import class_archives
 
 pytestmark = pytest.mark.spark
 NAME = "SqlExecutionListener"
@@ -132,3 +134,36 @@ def test_what_is_compiled_behind_a_start_is_kept_as_it_goes(
             java.keep()
     assert counts == sorted(set(counts)), "each has more classes than the one before"
     assert [each.name.partition("-")[0] for each in (tmp_path / "class-files").iterdir()] == ["begun"]
+
+
+# What a wheel brings along is what Janino gives, and a driver that has the very jars takes it from there.
+
+
+ABSENT = ("Iceberg", "Delta", "Paimon", "Hudi", "Kafka")
+
+
+@pytest.mark.slow
+def test_a_driver_takes_what_the_wheel_brings(java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWATER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(bundled, "DIRECTORY", tmp_path / "class-files")
+    monkeypatch.setattr(loader, "_KEEP_SECONDS", 0.0)  # a wheel that is built keeps nothing in its user's cache
+    (tmp_path / "class-files").mkdir()
+    (spark,) = class_archives.find_sparks()
+    found = class_archives.compile_for(spark, [], tmp_path / "class-files")
+    assert len(found) == 3  # of all formats, of JDBC, of the lens
+    bundled.write_index(found, tmp_path / "class-files")
+
+    with spark_classes(java_home) as gateway:
+        context: Any = SimpleNamespace(_gateway=gateway, _jvm=gateway.jvm)
+        java = JavaClasses(context)
+        lens = make_loader(gateway)
+        assert (java.state.origin, lens.state.origin) == (ClassOrigin.WHEEL, ClassOrigin.WHEEL)
+        for each in (java, lens):
+            for name in each.sources:
+                assert each.load(name.removesuffix(".java")) is not None
+        test = SelfTest(java, ABSENT)
+        assert test.finish("3.5.7") == []
+        assert (test.missing, test.absent) == ((), java.state.facts.absent)
+        assert any("org.apache.spark.connect" in each for each in test.absent)
+        java.keep()
+    assert not (tmp_path / "cache" / "class-files").exists()

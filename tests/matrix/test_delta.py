@@ -651,10 +651,6 @@ def events_of(step: Step, place: Place) -> list[Any]:
     return place.driver.events_of(lambda _: do(step, place))
 
 
-def on_delta(places: tuple[Any, ...]) -> list[Any]:
-    return [each for each in places if each.format is Format.DELTA]
-
-
 SMOKE = (
     "insert select",
     "insert by name",

@@ -10,7 +10,7 @@ import json
 from collections.abc import Generator
 from functools import partial
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -31,8 +31,6 @@ pytestmark = [
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
-
-CHEAP: Final = {"spark__databricks__delta__snapshotPartitions": "2", "spark__sql__shuffle__partitions": "2"}
 
 
 driver = shared_driver_fixture(DELTA, **QUICK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import grimp
 import pytest
+from mypy.main import process_options
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.kit.checkout import MODULES, ROOT, SOURCE_ROOTS
+from tests.kit.checkout import MODULES, ROOT, SCRIPTS, SOURCE_ROOTS
 
 # Where an import is planted, what it is, and the contract that must break.
 FORBIDDEN = [
@@ -140,3 +142,38 @@ def test_whatever_is_imported_is_declared() -> None:
     undeclared = {name for name in foreign if not {*map(canonicalize_name, of.get(name, [name]))} & known}
     assert {"pydantic", "fastavro"} <= foreign
     assert undeclared == set()
+
+
+# One namespace package in four source roots: the traps of that layout.
+
+
+@pytest.mark.parametrize("root", SOURCE_ROOTS)
+def test_no_root_closes_the_namespace(root: str) -> None:
+    """An __init__.py directly in one headwater/ would hide the headwater/ of the other roots."""
+    assert [path.name for path in (ROOT / root).iterdir() if path.name != "__pycache__"] == ["headwater"]
+    assert not (ROOT / root / "headwater" / "__init__.py").exists()
+
+
+def test_every_folder_with_modules_is_a_package() -> None:
+    """A folder without __init__.py would be a namespace of its own, unseen by the layers and open to strangers."""
+    folders = {path.parent for path in MODULES.values()} - {ROOT / root / "headwater" for root in SOURCE_ROOTS}
+    assert folders
+    assert {folder for folder in folders if not (folder / "__init__.py").exists()} == set()
+
+
+def test_no_module_is_in_two_roots() -> None:
+    files = [path for root in SOURCE_ROOTS for path in (ROOT / root).rglob("*.py") if path.parent not in SCRIPTS]
+    assert len(MODULES) == len(files)
+
+
+@pytest.mark.parametrize("name", ["events", "listeners", "publishers", "consumers", "lineage", "forwarders", "cli"])
+def test_the_editable_installation_finds_every_root(name: str) -> None:
+    room = importlib.import_module(f"headwater.{name}")
+    assert Path(str(room.__file__)) == MODULES[f"headwater.{name}"]
+
+
+def test_mypy_checks_every_module_under_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`mypy -p headwater` sees the first root only and reports success; our configuration names the roots."""
+    monkeypatch.chdir(ROOT)
+    sources, _ = process_options([])
+    assert set(MODULES) <= {source.module for source in sources}

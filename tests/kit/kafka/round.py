@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
@@ -17,24 +16,16 @@ from tests.kit.kafka.plan import Act, Plan
 from tests.kit.kafka.shipping import ship_by_bus, ship_by_command, spools_in
 from tests.kit.kafka.stage import Stage, new_topic
 from tests.kit.kafka.topic_check import Verdict, check_topic
-from tests.kit.kafka.topic_copies import Copy, copies_on
+from tests.kit.kafka.topic_copies import Copy
 from tests.kit.kafka.victims import Victim
 
 GRACE = 30.0
 """By which a call may overstay its time, on a machine that does other things too."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A round in which nothing was lost."""
-
-    verdict: Verdict
-    seconds: float
-    longest_tell: float
-
-
 class Round:
-    """One round in a folder of its own, on a topic of its own."""
+    """One round in a folder of its own, on a topic of its own: what happens to producers and the broker, and what has
+    to be on the topic then. `tests.kit.writers.round` plays it."""
 
     def __init__(self, plan: Plan, stage: Stage, folder: Path, more: Mapping[str, str] | None = None) -> None:
         self.plan, self.stage, self.folder = plan, stage, folder
@@ -43,27 +34,6 @@ class Round:
         self.victims: dict[int, Victim] = {}
         self._drivers: list[SparkVictim] = []
         self._starting: Thread | None = None
-
-    def run(self) -> Outcome:
-        """An AssertionError says what is wrong."""
-        began = time.monotonic()
-        self.stage.come_back()
-        self.stage.create(self.topic, partitions=self.plan.partitions, message_timestamp_type="LogAppendTime")
-        try:
-            self._go_through_acts()
-            self._come_back()
-            longest = self._end_victims()
-        finally:
-            self._kill_victims()
-            self._come_back()
-        self._ship()
-        verdict = self._check(copies_on(self.stage.config(), self.topic))
-        self.stage.delete(self.topic)
-        return Outcome(verdict, time.monotonic() - began, longest)
-
-    def _go_through_acts(self) -> None:
-        self._start_first()
-        self._act(self.plan.acts)
 
     def _start_first(self) -> None:
         if self.plan.is_spark:

@@ -118,12 +118,6 @@ class SecuredUsers(ABC):
         for asked in admin.create_acls(rights).values():
             asked.result(PATIENCE)
 
-    def allow_group(self, user: str, group: str) -> None:
-        groups, literal = ResourceType.GROUP, ResourcePatternType.LITERAL
-        right = AclBinding(groups, group, literal, f"User:{user}", "*", AclOperation.READ, AclPermissionType.ALLOW)
-        admin = self.admin()
-        admin.create_acls([right])[right].result(PATIENCE)
-
     def forbid(self, user: str, topic: str, *operations: AclOperation) -> None:
         """Take these rights away again."""
         rights = [AclBindingFilter(*_right(user, topic, each)) for each in operations]

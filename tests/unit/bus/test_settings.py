@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.events.health import Heartbeat
 from headwater.events.identity import Namespaces
 from headwater.events.jobs import LineageRetention
 from headwater.journal import Fsync
@@ -278,3 +279,23 @@ def test_the_bus_tells_them(tmp_path: Path) -> None:
         assert [str(fault) for fault in bus.faults] == [
             "there is no key spark.headwtaer.job.name: did you mean spark.headwater.job.name?"
         ]
+
+
+# A mistyped key of a listener costs what the key would have said, and no event.
+
+
+@pytest.mark.slow
+def test_a_wrong_key_of_a_listener_is_reported_and_its_events_arrive(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The real listener `log`, whose factory reads its keys by itself."""
+    keys = {"listeners": "log", "log.dir": str(tmp_path / "log"), "log.fsnc": "always", "log.max.age": "sometime"}
+    with bus_of(tmp_path / "spools", {}, keys) as bus:
+        for _ in range(6):
+            bus.emit(Heartbeat())
+        assert bus.flush(60)
+        (report,) = bus.report().listeners
+        assert (report.lag, report.received) == (0, 6)
+    said = " ".join(caplog.messages)
+    assert "there is no key spark.headwater.log.fsnc: did you mean spark.headwater.log.fsync?" in said
+    assert "spark.headwater.log.max.age: " in said

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from headwater.listeners.capture.driver_listener import split_records
 from headwater.listeners.capture.records import (
     VERSION,
     CaughtError,
@@ -248,3 +249,21 @@ def test_a_job_of_an_rdd_has_the_tags_of_its_thread() -> None:
     found = parse_fields({"kind": "outsideStatement", "fact": fact})
     assert isinstance(found, RddJobRecord)
     assert (found.tags, found.path, found.is_fresh) == (("a", "b"), None, False)
+
+
+# Records of the SQL listener in the driver, as they come over to Python.
+
+
+LINE_ENDS = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""What `str.splitlines` ends a line at, beside the line feed."""
+
+
+@pytest.mark.parametrize("character", LINE_ENDS, ids=ascii)
+def test_a_record_ends_at_a_line_feed_only(character: str) -> None:
+    """Java's writer leaves some of these as they are: a comment with one in it lost its statement."""
+    records = [f'{{"comment":"a{character}b"}}', '{"kind":"mark"}']
+    assert split_records("".join(f"{each}\n" for each in records)) == records
+
+
+def test_nothing_came_in_time() -> None:
+    assert split_records(None) == []

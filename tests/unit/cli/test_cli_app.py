@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from argparse import Namespace
@@ -16,6 +17,7 @@ from headwater.cli.bus import bus_address
 from headwater.cli.commands import TREE, Leaf, command
 from headwater.cli.exits import MEANINGS, Exit
 from headwater.cli.flags import Flags
+from headwater.cli.logs import logging_as
 from headwater.cli.output import CommandOutput
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.publishers.log import data_directory
@@ -182,3 +184,16 @@ def test_an_output_nobody_reads_ends_quietly() -> None:
 def test_the_module_is_the_command() -> None:
     printed = subprocess.check_output([sys.executable, "-m", "headwater.cli", "--version"], text=True)
     assert printed == f"headwater {version('headwater')}\n"
+
+
+# The log of a process shows no secret, also where an error of somebody else's code holds one.
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_traceback_hides_secrets(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with logging_as(form, "info"):
+        error = RuntimeError("POST https://writer:hunter22@catalog/events failed")
+        logging.getLogger("headwater.forwarders").warning("it failed on events", exc_info=error)
+    shown = capsys.readouterr().err
+    assert "RuntimeError: POST *********(redacted)" in shown, "what comes behind may belong to it"
+    assert "hunter22" not in shown

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import pytest
 
+from headwater.cli import pipeline
 from headwater.cli.app import main
+from headwater.cli.exits import Exit
 from headwater.events.redaction import REDACTED
 from headwater.journal import LocalLog
 from headwater.lineage.api import LineageMetaContext
 from headwater.lineage.meta import MemoryLineageMeta
-
-pytestmark = pytest.mark.slow
 
 ENDS = ["--until-end", "--no-maintenance"]
 
@@ -39,6 +39,7 @@ def file(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_a_flag_goes_before_a_variable_and_that_before_the_file(
     capsys: pytest.CaptureFixture[str], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_flag_goes_before_a_variable_and_that_before_the_file(
     assert found["drain-seconds"] == ("30", "default")
 
 
+@pytest.mark.slow
 def test_where_a_broker_is_says_nothing_of_its_client(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +63,7 @@ def test_where_a_broker_is_says_nothing_of_its_client(
     assert printed_rows(capsys, "--bus", "kafka://a:1/t")["kafka"] == ("", "default")
 
 
+@pytest.mark.slow
 def test_secrets_are_not_shown(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     found = printed_rows(capsys, "--config", str(file))
     assert "hidden" not in str(found)
@@ -68,6 +71,7 @@ def test_secrets_are_not_shown(capsys: pytest.CaptureFixture[str], file: Path) -
     assert found["catalog-store"][0] == f"lake={REDACTED}"
 
 
+@pytest.mark.slow
 def test_keys_with_dots_need_no_quotes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """In TOML they are tables in a table then."""
     place = tmp_path / "write.toml"
@@ -78,6 +82,7 @@ def test_keys_with_dots_need_no_quotes(capsys: pytest.CaptureFixture[str], tmp_p
     assert printed_rows(capsys, "--config", str(place))["kafka"][0] == expected
 
 
+@pytest.mark.slow
 def test_several_are_lines_of_a_variable(
     capsys: pytest.CaptureFixture[str], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +91,7 @@ def test_several_are_lines_of_a_variable(
     assert found["catalog-store"] == ("sea=/tmp/sea.db, pond=/tmp/pond.db", "HEADWATER_CATALOG_STORES")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -103,6 +109,7 @@ def test_what_is_wrong_in_the_file_is_reported(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_value_that_is_wrong_in_the_file_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     place = tmp_path / "write.toml"
     place.write_text("batch = 0")
@@ -111,6 +118,7 @@ def test_a_value_that_is_wrong_in_the_file_is_reported(capsys: pytest.CaptureFix
     assert "write 1 or more" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_variable_that_no_flag_has_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +127,7 @@ def test_a_variable_that_no_flag_has_is_reported(
     assert "did you mean 'HEADWATER_WRITER_KAFKA'?" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_variable_says_no_more_than_where_things_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +137,7 @@ def test_a_variable_says_no_more_than_where_things_are(
     assert {origin for _, origin in printed_rows(capsys, "--bus", "log:/x").values()} == {"--bus", "default"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -180,6 +190,7 @@ def test_what_is_missing_is_reported_by_its_own_exit_code(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_happens_is_reported_line_by_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     before = logging.getLogger("headwater").level
     log = LocalLog.open(tmp_path / "log")
@@ -195,6 +206,7 @@ def test_what_happens_is_reported_line_by_line(capsys: pytest.CaptureFixture[str
     assert logging.getLogger("headwater").level == before
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_store_of_somebody_elses_is_called(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -232,3 +244,44 @@ class Somebodys:
         self.options = context.options
         self.made.append(self)
         return self.store
+
+
+# `headwater pipeline run`: what is wrong is said before Spark starts.
+
+
+KAFKA = "--bus kafka://broker:9092/lineage"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("", "where are the events"),
+        (KAFKA, "needs a checkpoint"),
+        (f"{KAFKA} --checkpoint c --kafka-client group.id=x", "group.id can't be set"),
+        (f"{KAFKA} --checkpoint c --buckets 65", "buckets are from 1 to 64"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_to_do(
+    arguments: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ["--store", f"{tmp_path}/store.db"]
+    assert main(["pipeline", "run", *store, *arguments.split()]) == Exit.CONFIGURATION
+    assert words in capsys.readouterr().err
+
+
+def test_flags_become_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def keep(options: Any, _: Any) -> dict[str, int]:
+        seen.append(options)
+        return {}
+
+    monkeypatch.setattr(pipeline, "_run", keep)
+    flags = "--checkpoint c --trigger 1m --batch 7 --buckets 3 --group g --kafka-client security.protocol=SSL"
+    store = ["--store", f"{tmp_path}/store.db"]
+    assert main(["pipeline", "run", *store, *KAFKA.split(), *flags.split()]) == 0
+    assert main(["pipeline", "run", *store, "--bus", f"log:{tmp_path}", "--available-now"]) == 0
+    kafka, log = seen
+    assert kafka.kafka == {"bootstrap.servers": "broker:9092", "security.protocol": "SSL"}
+    assert (kafka.topic, kafka.interval, kafka.most_records, kafka.buckets, kafka.group) == ("lineage", 60.0, 7, 3, "g")
+    assert (log.log, log.interval, log.checkpoint, log.kafka) == (tmp_path, None, None, {})

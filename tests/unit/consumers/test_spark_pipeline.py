@@ -28,7 +28,7 @@ from headwater.events.envelope import Event
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition, DeadLetter
 from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import KINDS, RowSet
+from headwater.lineage.rows import RowSet
 from headwater.lineage.rows.tables import TOMBSTONE
 from headwater.lineage.store.options import StoreOptions
 from headwater.testing.examples import EXAMPLES
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 P, Q = BusPartition("c", "t", 0), BusPartition("c", "t", 1)
 CODEC = Codec()
 DATA = [CODEC.encode(each) for each in EXAMPLES]
-KIND_OF = {kind.name: kind for kind in KINDS}
 STORE = StoreOptions.at("postgresql://db/lineage")
 
 

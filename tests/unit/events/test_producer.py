@@ -12,7 +12,7 @@ import pytest
 
 from headwater.events.avro import MAX_EVENT_BYTES, Codec, EventTooLargeError
 from headwater.events.catalog import CatalogContext, DropTag
-from headwater.events.clock import ProducerClock, moment_of
+from headwater.events.clock import ProducerClock, moment_of, uuid7
 from headwater.events.column_lineage import MAX_EDGE_TEXT, MAX_EDGES, ColumnLineage, Derivation
 from headwater.events.envelope import Event, UnknownEvent
 from headwater.events.health import Gap, GapReason, Heartbeat
@@ -21,13 +21,14 @@ from headwater.events.jobs import (
     ErrorDetails,
     Input,
     JobLineage,
+    JobStatus,
     Output,
     SinkSchema,
     SourceSchema,
     StatementFailed,
 )
 from headwater.events.names import DatasetId, JobName, TableName
-from headwater.events.producer import EVENT_BYTES, NotAppendedError, Producer
+from headwater.events.producer import EVENT_BYTES, NotAppendedError, Producer, ProducerTail, inferred_ends
 from headwater.events.tables import Column
 
 
@@ -295,3 +296,24 @@ def test_nobody_waits_while_a_large_event_is_encoded() -> None:
         large.join()
     assert [(each.kind, each.sequence) for each in appended.events] == [("Heartbeat", 1), ("JobLineage", 2)]
     assert [Codec().decode(each) for each in appended.data] == appended.events
+
+
+# Whoever finds a dead driver's spool tells the same end of its runs.
+
+
+LAST = ProducerTail(Heartbeat(producer=uuid7(), sequence=41, family_sequence=30, application="app"), job_sequence=30)
+RUNS: dict[UUID, JobName | None] = {uuid7(): JobName(name="etl"), uuid7(): None, uuid7(): JobName(name="clicks")}
+
+
+def test_each_run_is_killed_after_the_last_event_of_its_producer() -> None:
+    ends = inferred_ends(LAST, RUNS)
+    assert [(e.sequence, e.family_sequence) for e in ends] == [(42, 31), (43, 32), (44, 33)]
+    assert {(e.producer, e.time, e.application) for e in ends} == {(LAST.event.producer, LAST.event.time, "app")}
+    assert {(e.status, e.inferred) for e in ends} == {(JobStatus.KILLED, True)}
+    assert {e.run: e.job for e in ends} == RUNS
+
+
+def test_every_shipper_makes_the_same_bytes() -> None:
+    encode = Codec().encode
+    again = inferred_ends(LAST, dict(reversed(RUNS.items())))
+    assert [encode(e) for e in again] == [encode(e) for e in inferred_ends(LAST, RUNS)]

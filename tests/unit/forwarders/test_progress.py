@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import pytest
 
 from headwater.consumers.sources import OffsetGap, SourceBatch
 from headwater.consumers.sources.group_start import GroupStart
+from headwater.errors import TransientError
 from headwater.events.health import Gap, GapReason
 from headwater.forwarders.configuration import read_settings
 from headwater.forwarders.metrics import ForwardersHealth
 from headwater.forwarders.process import ForwarderProcess, HostedForwarder
 from headwater.forwarders.progress import ForwarderProgress
 from headwater.forwarders.starting import FROM_BEGINNING, FROM_END, ForwarderStart
+from headwater.forwarders.state import ForwarderState
 from headwater.lineage.bulk import BusPartition
 from tests.kit.forwarders.stage import MemoryBus, MemorySource, ScriptedForwarder, Stage, commit
 from tests.kit.forwarders.targets import recorded
@@ -183,3 +186,32 @@ def test_a_status_that_can_not_be_written_keeps_no_event_from_its_target(
     process.write_status()
     assert len(recorded(tmp_path / "file")) == 3
     assert caplog.text.count("can't be written") == 1
+
+
+# The state of a forwarder keeps what it was given, also when the power fails or the disk is full.
+
+
+PARTITION = BusPartition("cluster", "topic", 0)
+SYNCHRONOUS_FULL = 2
+
+
+def test_a_transaction_is_on_the_disk_before_offsets_are_committed(tmp_path: Path) -> None:
+    with ForwarderState(tmp_path, "x") as state:
+        assert state.select("PRAGMA synchronous") == [(SYNCHRONOUS_FULL,)]
+
+
+def test_a_full_disk_is_named_and_writing_goes_on_when_it_has_room(tmp_path: Path) -> None:
+    with ForwarderState(tmp_path, "x") as state:
+        state.select("PRAGMA max_page_count = 1")  # as many pages as there are
+        with pytest.raises(TransientError, match="disk is full"), state.transaction() as connection:
+            connection.execute("INSERT INTO lineage VALUES (x'01', zeroblob(100000), 1)")
+        state.select("PRAGMA max_page_count = 100000")
+        ForwarderProgress(state).record_positions({PARTITION: 7})
+        assert ForwarderProgress(state).positions() == {PARTITION: 7}
+
+
+def test_an_error_within_a_transaction_takes_all_of_it_back(tmp_path: Path) -> None:
+    with ForwarderState(tmp_path, "x") as state:
+        with pytest.raises(sqlite3.IntegrityError), state.transaction() as connection:
+            connection.executemany("INSERT INTO lineage VALUES (x'01', x'02', ?)", [(1,), (2,)])
+        assert state.select("SELECT count(*) FROM lineage") == [(0,)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import TransientError
+from headwater.events import Event
 from headwater.forwarders import runner as module
 from headwater.forwarders.api import BusEvent, PeriodicForwarder
+from headwater.forwarders.blocking import BlockingForwarder
 from headwater.forwarders.runner import ForwarderRunner
-from tests.kit.forwarders.stage import LONG, MemorySource, Stage, commit, until
+from headwater.spi import CheckResult
+from tests.kit.forwarders.stage import LONG, MemoryBus, MemorySource, Stage, commit, until
 
 
 class Clockwork:
@@ -78,3 +82,46 @@ def test_a_tick_that_fails_stops_nothing(stage: Stage) -> None:
     assert stage.committed == {0: 1}
     assert "no room at" in str(runner.metrics.last_error)
     assert "hunter2" not in str(runner.metrics.last_error)
+
+
+# What a forwarder whose target blocks does with a call that is cancelled while another one is under way.
+
+
+class NoTarget:
+    def check(self) -> Iterator[CheckResult]:
+        yield from ()
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class Blocked(BlockingForwarder):
+    def __init__(self) -> None:
+        super().__init__(NoTarget())
+        self.sent: list[Event] = []
+        self.began, self.goes_on = threading.Event(), threading.Event()
+
+    def send_together(self, events: Sequence[Event], is_wanted: Callable[[], bool]) -> None:
+        self.began.set()
+        assert self.goes_on.wait(60)
+        self.sent += events
+
+
+def test_a_batch_that_was_cancelled_while_it_waited_is_not_sent() -> None:
+    """It comes again, and by then newer events of its keys may have been sent."""
+    forwarder, bus = Blocked(), MemoryBus()
+    first, second = ([BusEvent(event, bus.append(event))] for event in (commit(1), commit(2)))
+
+    async def go() -> None:
+        under_way = asyncio.create_task(forwarder.handle(first))
+        await until(forwarder.began.is_set)
+        waiting = asyncio.create_task(forwarder.handle(second))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        forwarder.goes_on.set()
+        await under_way
+        await forwarder.close()
+
+    asyncio.run(go())
+    assert forwarder.sent == [commit(1)]

@@ -26,6 +26,7 @@ from headwater.events.types import (
     VarcharType,
     columns_from_schema_json,
     parse_json,
+    simple_string,
     to_json,
 )
 
@@ -229,3 +230,39 @@ def test_little_stack_left_is_reported_as_an_error_too(read: Callable[[str], obj
     error = deeper(0)
     assert error is not None
     assert "stack" in str(error)
+
+
+# Types as Spark shows and stores them in short.
+
+
+INT = SimpleType("integer")
+VECTOR = UserDefinedType('{"type":"udt","sqlType":{"type":"array","elementType":"double","containsNull":false}}')
+
+
+@pytest.mark.parametrize(
+    ("type_", "short"),
+    [
+        (SimpleType("byte"), "tinyint"),
+        (SimpleType("long"), "bigint"),
+        (SimpleType("interval day to second"), "interval day to second"),
+        (DecimalType(9, -2), "decimal(9,-2)"),
+        (CharType(3), "char(3)"),
+        (TimeType(6), "time(6)"),
+        (ArrayType(INT, contains_null=False), "array<int>"),
+        (MapType(SimpleType("string"), ArrayType(INT)), "map<string,array<int>>"),
+        (StructType(), "struct<>"),
+        (CollatedStringType("de_CI"), "string collate de_CI"),
+        (StructType((StructField("a.b", INT, nullable=False),)), "struct<a.b:int>"),
+        (StructType((StructField("7", INT),)), "struct<7:int>"),
+        (VECTOR, "array<double>"),
+        (UnknownType('"geometry(4326)"'), "geometry(4326)"),
+    ],
+)
+def test_a_type_is_shown_as_spark_shows_it(type_: DataType, short: str) -> None:
+    assert simple_string(type_) == short
+
+
+@pytest.mark.parametrize("type_", [UnknownType('{"type":"tensor"}'), UserDefinedType('{"type":"udt","pyClass":"x"}')])
+def test_what_sql_has_no_words_for_is_refused(type_: DataType) -> None:
+    with pytest.raises(TypeTextError, match="has no form in SQL"):
+        simple_string(type_)
