@@ -17,7 +17,6 @@ from typing import Any, Final, get_args
 
 from headwater.cli.app import leaf_parser
 from headwater.cli.commands import CommandPath, Leaf, walk
-from headwater.cli.flags import VARIABLES
 from headwater.config import Config, variable_of
 from headwater.config.model import Keys
 from headwater.config.units import Bytes, Seconds
@@ -47,7 +46,8 @@ is wrong, gives a message that names the nearest right one. In a driver the job 
 listener whose key says where events go, or how a connection is secured, waits until it is put right, and its events
 wait in the spool.
 
-What the words mean is in [concepts](concepts.md); the sections of this page say where their keys count.
+The words are in [concepts](concepts.md); variables of other flags are on the page
+[command line](command-line.md#variables).
 """
 _SETTINGS: Final = {
     "enabled": ("Listeners", "the driver. They are read once, when the SparkContext is made"),
@@ -128,7 +128,6 @@ def page() -> str:
             _store_table(),
             *_writer_section(),
             *_forwarder_section(),
-            *_variables_section(),
         )
     )
 
@@ -177,22 +176,6 @@ def _flag_table(path: CommandPath) -> Iterator[str]:
     yield "| flag | variable | default | meaning |\n|---|---|---|---|\n"
     for option, variable, default, text in _flags(path):
         yield f"| `--{option}` | {_code(variable)} | {_code(default)} | {text} |\n"
-
-
-def _variables_section() -> Iterator[str]:
-    """What each variable of the command line stands for, and in which commands."""
-    yield "\n## Variables of the command line\n\nFlags that aren't here have no variable. More on the page "
-    yield "[command line](command-line.md).\n\n| variable | flag | of |\n|---|---|---|\n"
-    leaves = [path for path, node in walk() if isinstance(node, Leaf)]
-    nouns: dict[str, dict[str, None]] = {variable: {} for variable in VARIABLES.values()}
-    names: dict[str, str] = {}
-    for path in leaves:
-        for name, variable, _, _ in _flags(path):
-            if variable:
-                nouns.setdefault(variable, {})[path[0]] = None
-                names[variable] = name
-    for variable, found in nouns.items():
-        yield f"| `{variable}` | `--{names[variable]}` | {', '.join(f'`headwater {noun}`' for noun in found)} |\n"
 
 
 def _flags(path: CommandPath) -> Iterator[tuple[str, str, str, str]]:
