@@ -84,7 +84,14 @@ _SAME_SECTION: Final = {
 _LISTENERS: Final = (
     ("kafka", KafkaConfig, "Events to Kafka: [the page of this listener](kafka.md)."),
     ("log", LogConfig, "Events to a directory: [the page of this listener](local-log.md)."),
-    ("jdbc", JdbcConfig, "Events straight into a store: [the page of this listener](jdbc.md)."),
+    (
+        "jdbc",
+        JdbcConfig,
+        (
+            "Events straight into a store: [the page of this listener](jdbc.md). It also has the options of "
+            "[stores](#stores) that begin with `jdbc.`, of which `spark.headwater.jdbc.url` has to be set."
+        ),
+    ),
     ("console", ConsoleConfig, "One line for each event, for people who look."),
 )
 _STORE: Final = """
@@ -148,7 +155,9 @@ def _listener_sections() -> Iterator[str]:
         "that you call otherwise (`main=kafka`) has its section under that name (`spark.headwater.main.`).\n"
     )
     for name, config, words in _LISTENERS:
-        rows = [row for _, row in _rows(config, f"spark.headwater.{name}.")]
+        shared = {key.removeprefix("jdbc.") for key, _ in _names(StoreOptions)} if config is JdbcConfig else set[str]()
+        prefix = f"spark.headwater.{name}."
+        rows = [row for key, row in _rows(config, prefix) if key not in shared]
         yield f"\n### `{name}`\n\n{words}\n\n{_table(rows)}"
 
 
@@ -167,15 +176,20 @@ def _writer_section() -> Iterator[str]:
 
 def _forwarder_section() -> Iterator[str]:
     yield _FORWARDERS
-    yield from _flag_table(("forward", "run"))
+    yield from _flag_table(("forward", "run"), beside=("writer", "run"))
     yield _FORWARDER
     yield _table([row for _, row in _rows(ForwarderConfig, "")])
 
 
-def _flag_table(path: CommandPath) -> Iterator[str]:
+def _flag_table(path: CommandPath, beside: CommandPath | None = None) -> Iterator[str]:
+    """Yield the flags of a command; those that another one has alike are only named."""
+    known = set(_flags(beside)) if beside else set[tuple[str, str, str, str]]()
     yield "| flag | variable | default | meaning |\n|---|---|---|---|\n"
     for option, variable, default, text in _flags(path):
-        yield f"| `--{option}` | {_code(variable)} | {_code(default)} | {text} |\n"
+        if (option, variable, default, text) not in known:
+            yield f"| `--{option}` | {_code(variable)} | {_code(default)} | {text} |\n"
+    if alike := [f"`--{flag[0]}`" for flag in _flags(path) if flag in known]:
+        yield f"\n{', '.join(alike)} are as above.\n"
 
 
 def _flags(path: CommandPath) -> Iterator[tuple[str, str, str, str]]:

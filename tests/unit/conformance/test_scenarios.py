@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
@@ -66,12 +65,6 @@ def test_kinds_of_columns_are_the_specs(name: str) -> None:
         sources = [source for target in step.columns for source in step.sources_of(target)]
         sources += [source for role in step.influences for source in step.influences_of(role)]
         assert {kind for source in sources for kind in source.kinds} <= SUBTYPES
-
-
-@each_scenario
-def test_the_guide_lists_it(name: str) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "conformance.md").read_text("utf-8")
-    assert f"| `{name}` | {SCENARIOS[name].title} | {SCENARIOS[name].hard} |" in page
 
 
 def test_an_unknown_scenario_names_those_that_there_are() -> None:
