@@ -38,11 +38,11 @@ from tests.kit.atlas.story import (
     edge,
     lineage,
     rename,
-    send,
     table,
     told,
 )
 from tests.kit.forwarders.datahub_cases import in_lake
+from tests.kit.forwarders.sending import error_of
 from tests.kit.waiting import until
 
 pytestmark = [
@@ -81,7 +81,7 @@ class Catalog:
         return self.forwarder(bootstrap_servers=self.atlas.brokers, **options)
 
     def tell(self, events: Sequence[Event]) -> None:
-        assert send(self.forwarder(), events) is None
+        assert error_of(self.forwarder(), events) is None
 
     def find(self, type_name: str, name: str) -> dict[str, Any] | None:
         qualified = quote(f"{name}@{self.namespace}", safe="")
@@ -274,7 +274,7 @@ def test_tables_of_other_systems_have_atlas_own_types_and_are_left_as_they_are(c
 
 
 def test_every_kind_of_event_is_taken(catalog: Catalog) -> None:
-    assert send(catalog.forwarder(), list(CASES.values())) is None
+    assert error_of(catalog.forwarder(), list(CASES.values())) is None
 
 
 def test_types_of_an_older_headwater_grow_and_keep_what_others_added(catalog: Catalog) -> None:
@@ -287,25 +287,25 @@ def test_types_of_an_older_headwater_grow_and_keep_what_others_added(catalog: Ca
 
 def test_by_the_topic_lineage_and_a_rename_arrive(catalog: Catalog) -> None:
     """As one message each, and then so small that they are compressed, and split."""
-    assert send(catalog.by_topic(), told(*MAKING[:3])) is None
+    assert error_of(catalog.by_topic(), told(*MAKING[:3])) is None
     daily = until(lambda: catalog.find("headwater_dataset", "lake.sales.daily"), "the table")
     compressed = catalog.by_topic(message_bytes="600")
     (seen,) = told(MAKING[4], first=10)
     (notification,) = notifications(atlas_changes(seen, AtlasNames()))
     assert len(envelopes(notification, 0, 600, compress=True)) > 1
-    assert send(compressed, [seen]) is None
+    assert error_of(compressed, [seen]) is None
     until(lambda: catalog.find("headwater_job", "orders_etl.daily"), "the job, in a compressed and split message")
     plain = catalog.by_topic(message_bytes="1500", compression="false")
-    assert send(plain, told(MAKING[6], first=11)) is None
+    assert error_of(plain, told(MAKING[6], first=11)) is None
     until(lambda: catalog.find("headwater_job", "orders_etl.report"), "the job, in a split message")
     assert catalog.lineage(catalog.dataset("daily")) == TABLES
     assert catalog.lineage(catalog.column("daily.total")) == COLUMNS
-    assert send(catalog.by_topic(), told(rename("daily", "totals", ID, TOTAL), first=50)) is None
+    assert error_of(catalog.by_topic(), told(rename("daily", "totals", ID, TOTAL), first=50)) is None
     until(lambda: catalog.find("headwater_column", "lake.sales.totals.total"), "the renamed column")
     assert daily is not None
     assert catalog.dataset("totals")["guid"] == daily["guid"]
     assert catalog.lineage(catalog.dataset("totals")) == renamed(TABLES)
-    assert send(catalog.by_topic(), told(DropTable(**in_lake("totals")), first=60)) is None
+    assert error_of(catalog.by_topic(), told(DropTable(**in_lake("totals")), first=60)) is None
     until(lambda: catalog.find("headwater_dataset", "lake.sales.totals") is None, "the drop")
 
 
@@ -316,7 +316,7 @@ def test_a_wide_table_arrives_whole(catalog: Catalog) -> None:
 
 
 def test_a_wrong_password_waits_for_somebody(catalog: Catalog) -> None:
-    error = send(catalog.forwarder(password="wrong"), told(MAKING[0]))
+    error = error_of(catalog.forwarder(password="wrong"), told(MAKING[0]))
     assert isinstance(error, TerminalError)
     assert not isinstance(error, RefusedEventsError)
     assert "401" in str(error)

@@ -88,7 +88,7 @@ NAMES = ("raising", "hanging", "hoarding", "exiting", "killing", "writing")
 
 
 def test_listeners_that_do_their_worst(tmp_path: Path, java_home: Path) -> None:
-    place = Place(tmp_path, java_home, patience=6)  # one that hangs takes all of it, and others end meanwhile
+    place = Place(tmp_path, java_home, patience=4)  # one that hangs takes all of it, and others end meanwhile
     (tmp_path / "hostile.py").write_text(HOSTILE)
     listeners = ["seen:SeenFactory", *(f"{name}=hostile:{name.capitalize()}Factory" for name in NAMES)]
     place.configure({"spark.headwater.listeners": ",".join(listeners)})

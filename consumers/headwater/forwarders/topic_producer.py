@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from headwater.errors import HeadwaterError, TerminalError, TransientError
+from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.forwarders.http_responses import RefusedContentError
 from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
@@ -35,7 +35,7 @@ class TopicProducer:
         try:
             self._producer = Producer({**own, **settings, **_FIXED, "bootstrap.servers": servers})
         except KafkaException as e:
-            raise TerminalError(f"Kafka's client can't be made: {e.args[0]}; correct what is under producer.") from e
+            raise ConfigurationError(f"Kafka's client can't be made: {e.args[0]}; correct what is under producer.") from e
         self._errors: list[KafkaError] = []
         self._secrets = SecretFilter.of_settings(settings)
 

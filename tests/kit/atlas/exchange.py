@@ -120,13 +120,14 @@ def forwarder(url: str, **options: str) -> AtlasForwarder:
 
 def main() -> None:
     from tests.kit.atlas.server import AtlasServer
-    from tests.kit.atlas.story import STORY, send
+    from tests.kit.atlas.story import STORY
+    from tests.kit.forwarders.sending import error_of
 
     with AtlasServer() as atlas:
         atlas.register_models()
         recorder = Recorder(atlas.address)
         with served(recorder):
-            error = send(forwarder(recorder.url), STORY)
+            error = error_of(forwarder(recorder.url), STORY)
     if error is not None:
         raise error
     lines = ",\n".join(json.dumps(step, ensure_ascii=False) for step in recorder.steps)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from headwater.errors import HeadwaterError
 from headwater.events import Event
 from headwater.events.base import StringMap
 from headwater.events.catalog import AlterTable, CreateDatabase, CreateTable, CreateView, DatabaseName, DropTable
@@ -30,10 +27,7 @@ from headwater.events.jobs import (
 from headwater.events.names import DatasetId, JobName, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Column, Database, Table, View, ViewSource
-from headwater.forwarders.api import BusEvent
-from headwater.forwarders.atlas import AtlasForwarder
 from tests.kit.forwarders.datahub_cases import LAKE, iceberg, in_lake, stamped
-from tests.kit.forwarders.stage import MemoryBus
 
 ID: Final = Column(name="id", type='"long"', nullable=False)
 AMOUNT: Final = Column(name="amount", type='"decimal(10,2)"', comment="with tax")
@@ -120,29 +114,3 @@ def told(*drafts: Event, first: int = 1) -> list[Event]:
 
 STORY: Final = told(*MAKING, *CHANGING)
 RUN: Final = UUID("01890a5d-ac96-7b4b-8cce-b302099a8058")
-
-
-def send(to: AtlasForwarder, events: Sequence[Event]) -> HeadwaterError | None:
-    """Handle the events in one batch, close, and return the error that it ended with."""
-    (error,) = send_batches(to, events)
-    return error
-
-
-def send_batches(to: AtlasForwarder, *batches: Sequence[Event]) -> list[HeadwaterError | None]:
-    """Handle each batch, close, and return the errors that they ended with."""
-    bus = MemoryBus()
-
-    async def handled(batch: Sequence[Event]) -> HeadwaterError | None:
-        try:
-            await to.handle([BusEvent(event, bus.append(event)) for event in batch])
-        except HeadwaterError as e:
-            return e
-        return None
-
-    async def go() -> list[HeadwaterError | None]:
-        try:
-            return [await handled(batch) for batch in batches]
-        finally:
-            await to.close()
-
-    return asyncio.run(go())

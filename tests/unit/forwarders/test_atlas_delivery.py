@@ -27,7 +27,8 @@ from headwater.forwarders.http_responses import BusyTargetError
 from headwater.spi import CheckStatus
 from tests.kit.atlas.cases import CASES
 from tests.kit.atlas.exchange import FILE, Replay, Step, forwarder, served
-from tests.kit.atlas.story import ID, STORY, send, send_batches, table, told
+from tests.kit.atlas.story import ID, STORY, table, told
+from tests.kit.forwarders.sending import error_of, sent
 from tests.kit.forwarders.stage import MemoryBus
 
 pytestmark = pytest.mark.slow
@@ -65,13 +66,13 @@ def code(text: str) -> dict[str, str]:
 
 def result(server: Scripted, events: Sequence[Event] = STORY[:1]) -> HeadwaterError | None:
     with served(server):
-        return send(forwarder(server.url), events)
+        return error_of(forwarder(server.url), events)
 
 
 def test_what_is_asked_and_written_is_what_a_real_atlas_was_told() -> None:
     server = Replay(json.loads(FILE.read_text(encoding="utf-8")))
     with served(server):
-        error = send(forwarder(server.url), STORY)
+        error = error_of(forwarder(server.url), STORY)
     assert server.difference is None
     assert server.left == []
     assert error is None
@@ -80,7 +81,7 @@ def test_what_is_asked_and_written_is_what_a_real_atlas_was_told() -> None:
 def test_a_replay_notices_what_is_different() -> None:
     server = Replay(json.loads(FILE.read_text(encoding="utf-8")))
     with served(server):
-        send(forwarder(server.url, namespace="other"), STORY)
+        error_of(forwarder(server.url, namespace="other"), STORY)
     assert server.difference is not None
 
 
@@ -122,7 +123,7 @@ def test_what_atlas_refuses_is_named_and_the_others_are_sent() -> None:
 def test_a_missing_type_is_looked_for_again_once_somebody_registered_it() -> None:
     server = Scripted((404, code("ATLAS-404-00-001")))
     with served(server):
-        first, second = send_batches(forwarder(server.url), STORY[:1], STORY[:1])
+        first, second = sent(forwarder(server.url), STORY[:1], STORY[:1])
     assert isinstance(first, TerminalError)
     assert second is None
     looked = [step["path"] for step in server.asked if step["path"].endswith("typedef/name/headwater_job")]
@@ -139,13 +140,13 @@ def test_events_that_do_not_concern_each_other_go_out_together() -> None:
 
 
 def test_a_server_that_is_away_is_waited_for() -> None:
-    error = send(forwarder("http://127.0.0.1:1"), STORY[:1])
+    error = error_of(forwarder("http://127.0.0.1:1"), STORY[:1])
     assert isinstance(error, TransientError)
     assert not isinstance(error, TerminalError)
 
 
 def test_no_password_is_told_in_an_error() -> None:
-    error = send(forwarder("http://u:tiger@127.0.0.1:1"), STORY[:1])
+    error = error_of(forwarder("http://u:tiger@127.0.0.1:1"), STORY[:1])
     assert error is not None
     assert "tiger" not in str(error)
 
