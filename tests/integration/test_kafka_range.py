@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -111,12 +110,13 @@ def test_what_expires_after_a_range_was_planned_is_an_error(kafka: KafkaServer, 
 def test_a_topic_that_was_made_anew_is_another_one(kafka: KafkaServer, topic: str, source: KafkaRange) -> None:
     source.ranges()
     recreate_topic(AdminClient(kafka.client_config()), topic, 2)
-    until(partial(is_refused, source), "the brokers to know it")
+    words = "was deleted and made again during the replay"
+    assert until(lambda: words in refusal(source), "the brokers to know it")
 
 
-def is_refused(source: KafkaRange) -> bool:
+def refusal(source: KafkaRange) -> str:
     try:
         source.ranges()
     except TransientError as e:
-        return "was deleted and made again during the replay" in str(e)
-    return False
+        return str(e)
+    return ""

@@ -35,7 +35,8 @@ class TopicProducer:
         try:
             self._producer = Producer({**own, **settings, **_FIXED, "bootstrap.servers": servers})
         except KafkaException as e:
-            raise ConfigurationError(f"Kafka's client can't be made: {e.args[0]}; correct what is under producer.") from e
+            words = f"Kafka's client can't be made: {e.args[0]}; correct what is under producer."
+            raise ConfigurationError(words) from e
         self._errors: list[KafkaError] = []
         self._secrets = SecretFilter.of_settings(settings)
 
