@@ -50,17 +50,16 @@ class Ways:
         run("writer", "run", "--until-end", "--no-maintenance", "--bus", self._bus, "--store", url)
 
     def pipeline(self, url: str) -> None:
-        self._pipeline(url, "database", kafka_package(str(pyspark.__version__)))
+        self._pipeline(url, kafka_package(str(pyspark.__version__)))
 
     def lake(self, url: str) -> None:
-        self._pipeline(url, "lake", packages(), **spark_conf(self._place))
+        self._pipeline(url, packages(), **spark_conf(self._place))
 
-    def _pipeline(self, url: str, name: str, jars: str, **more: str) -> None:
+    def _pipeline(self, url: str, jars: str, **more: str) -> None:
         settings = {**package_settings(local.java().home, jars), "spark.ui.enabled": "false", **more}
         conf = [f"--conf={key}={value}" for key, value in settings.items()]
-        batch = ["--batch", str(self._count // BATCHES + 1), "--checkpoint", str(self._place / f"checkpoint-{name}")]
-        place = ["--bus", self._bus, "--store", url, "--master", "local[2]"]
-        run("pipeline", "run", "--available-now", *place, *batch, *conf)
+        place = ["--bus", self._bus, "--store", url, "--master", "local[2]", "--batch", str(self._count // BATCHES + 1)]
+        run("pipeline", "run", "--available-now", *place, *conf)
 
     def replay(self, url: str) -> None:
         run("replay", "--from", self._bus, "--store", url)

@@ -113,10 +113,7 @@ class Stage:
         conf = [f"--conf={key}={value}" for key, value in self._jars.items()]
         bus = ["--bus", f"kafka://{self.kafka}/{topic}", "--master", f"local[{cores}]", *conf]
 
-        def work(url: str, place: str) -> None:
-            run("pipeline", "run", "--available-now", "--store", url, "--checkpoint", place, *bus)
-
-        return self.turn(work)
+        return self.turn(lambda url, _: run("pipeline", "run", "--available-now", "--store", url, *bus))
 
     def writer(self, topic: str) -> Took:
         bus = ["--bus", f"kafka://{self.kafka}/{topic}", "--batch", "10000"]
@@ -214,8 +211,8 @@ def cpu_of_spark(spark: Any) -> float:
 def writing(stage: Stage, spark: Any, count: int, aims: Aims) -> None:
     """The pipeline within this session beside a bare merge of rows that it made before."""
     from headwater.consumers.spark.pipeline import PipelineOptions, run_pipeline
+    from headwater.consumers.spark.pipeline.frames import from_kafka
     from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
-    from headwater.consumers.spark.pipeline.records import from_kafka
     from headwater.consumers.spark.pipeline.shares import SCHEMA
 
     topic, keys = stage.topic(count), shuffle_keys(2)
@@ -228,10 +225,9 @@ def writing(stage: Stage, spark: Any, count: int, aims: Aims) -> None:
     ratios, costs = [], []
 
     def pipeline(name: str) -> Took:
-        def work(url: str, place: str) -> None:
+        def work(url: str, _: str) -> None:
             servers = {"bootstrap.servers": stage.kafka}
-            store = StoreOptions.at(url)
-            run_pipeline(spark, PipelineOptions(store, topic=name, kafka=servers, checkpoint=place, buckets=2))
+            run_pipeline(spark, PipelineOptions(StoreOptions.at(url), topic=name, kafka=servers, buckets=2))
 
         return stage.turn(work, lambda: cpu_of_spark(spark))
 

@@ -59,7 +59,7 @@ class Driver:
 
     def __init__(self, kafka: KafkaServer, topic: str, store: Store, place: Path, master: str) -> None:
         self._log = place / "driver.log"
-        arguments = [kafka.address, topic, url_of(store), str(place / "checkpoint"), master]
+        arguments = [kafka.address, topic, url_of(store), master]
         environment = {**os.environ, "JAVA_HOME": str(local.java().home), "SPARK_LOCAL_IP": "127.0.0.1"}
         with self._log.open("a") as log:
             self.process = subprocess.Popen(

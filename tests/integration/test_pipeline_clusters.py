@@ -77,9 +77,8 @@ def submit(java_home: Path, driver: Path, executor: str, *words: str | Path) -> 
     return ended.stdout + ended.stderr
 
 
-def flags_for(kafka: KafkaServer, topic: str, store: Store, place: Path) -> list[str]:
-    bus = ["--bus", f"kafka://{kafka.address}/{topic}", "--checkpoint", str(place / "checkpoint")]
-    return [*bus, "--available-now", "--buckets", "2", "--store", url_of(store)]
+def flags_for(kafka: KafkaServer, topic: str, store: Store) -> list[str]:
+    return ["--bus", f"kafka://{kafka.address}/{topic}", "--available-now", "--buckets", "2", "--store", url_of(store)]
 
 
 def test_headwater_as_a_zip_is_enough_for_executors_that_have_the_rest(
@@ -88,7 +87,7 @@ def test_headwater_as_a_zip_is_enough_for_executors_that_have_the_rest(
     bare = make_python(tmp_path / "bare", with_headwater=False)
     archive = make_zip(tmp_path / "headwater.zip", with_metadata=True)
     words: list[str | Path] = ["--master", master, "--py-files", archive, APPLICATION]
-    submit(java_home_of(), bare, str(bare), *words, *flags_for(kafka, topic, store, tmp_path))
+    submit(java_home_of(), bare, str(bare), *words, *flags_for(kafka, topic, store))
     assert_by_law(store, kafka, topic)
 
 
@@ -100,14 +99,14 @@ def test_an_environment_goes_to_executors_as_an_archive(
         archive.add(tmp_path / "env", ".")
     packed = ["--archives", f"{tmp_path}/environment.tar.gz#environment"]
     words: list[str | Path] = ["--master", master, *packed, APPLICATION]
-    submit(java_home_of(), driver, "environment/bin/python", *words, *flags_for(kafka, topic, store, tmp_path))
+    submit(java_home_of(), driver, "environment/bin/python", *words, *flags_for(kafka, topic, store))
     assert_by_law(store, kafka, topic)
 
 
 def test_kafka_is_read_on_threads_of_spark_s_own(kafka: KafkaServer, topic: str, store: Store, tmp_path: Path) -> None:
     """Where Python is fed, Kafka's client may hang when a task is killed; Spark warns of that for each record."""
     driver = make_python(tmp_path / "env", with_headwater=True)
-    flags = [*flags_for(kafka, topic, store, tmp_path), "--batch", "150"]
+    flags = [*flags_for(kafka, topic, store), "--batch", "150"]
     said = submit(java_home_of(), driver, str(driver), "--master", "local[2]", APPLICATION, *flags)
     assert "UninterruptibleThread" not in said
     assert "AppInfoParser: Kafka version" in said, "Spark says what it does"

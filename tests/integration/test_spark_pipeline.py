@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient
 from sqlalchemy import text
 
 from headwater.cli import main
-from headwater.consumers.spark.pipeline import PipelineRun, run_pipeline, store_events
+from headwater.consumers.spark.pipeline import PipelineRun, run_pipeline, runner, store_events
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, OrderedBatches
-from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery
+from headwater.consumers.spark.pipeline.records import SCHEMA
 from headwater.errors import ConfigurationError
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
@@ -108,7 +108,7 @@ def test_rows_letters_and_offsets_are_those_of_the_writer(
     spark: SparkSession, bus: tuple[KafkaServer, str], store: Store, other: Store, tmp_path: Path
 ) -> None:
     kafka, topic = bus
-    options = options_for(store, kafka, topic, tmp_path / "checkpoint", most_records=300)
+    options = options_for(store, kafka, topic, most_records=300)
     figures = run_pipeline(spark, options)
     assert figures.events == len(EVERYTHING)
     assert figures.batches >= 2
@@ -128,7 +128,7 @@ def test_rows_letters_and_offsets_are_those_of_the_writer(
 def test_any_record_costs_itself(spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path) -> None:
     """Names of headers that are no text come through the JVM, as no other test sends them."""
     topic = new_hostile_topic(kafka, HOSTILE)
-    options = options_for(store, kafka, topic.name, tmp_path / "checkpoint")
+    options = options_for(store, kafka, topic.name)
     assert run_pipeline(spark, options).events == 2 * topic.sound
     assert {each.position for each in letters_of(store)} == {0, 2, 4}
 
@@ -140,7 +140,7 @@ def test_a_topic_whose_producers_set_times_is_refused(
     """One of their times ends Spark's Kafka source on each attempt."""
     topic = new_hostile_topic(kafka, HOSTILE, "CreateTime")
     with pytest.raises(ConfigurationError, match=r"message\.timestamp\.type=LogAppendTime"):
-        run_pipeline(spark, options_for(store, kafka, topic.name, tmp_path / "checkpoint"))
+        run_pipeline(spark, options_for(store, kafka, topic.name))
 
 
 def differences(one: DeadLetter, other: DeadLetter) -> list[tuple[str, object, object]]:
@@ -156,17 +156,16 @@ def stored_until(store: Store) -> dict[int, int]:
 
 
 @pytest.mark.long
-def test_a_new_store_with_an_old_checkpoint_gets_everything(
-    spark: SparkSession, kafka: KafkaServer, store: Store, other: Store, tmp_path: Path
+def test_a_new_store_gets_everything_whatever_another_one_has(
+    spark: SparkSession, kafka: KafkaServer, store: Store, other: Store
 ) -> None:
-    """So does one that was restored from a backup: what the checkpoint has passed is read again."""
     topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, SOUND[:200])
-    run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint"))
+    run_pipeline(spark, options_for(store, kafka, topic))
     produce(kafka, topic, SOUND[200:])
-    options = options_for(other, kafka, topic, tmp_path / "checkpoint", most_records=150)
+    options = options_for(other, kafka, topic, most_records=150)
     assert run_pipeline(spark, options).events == len(SOUND)
-    run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint-2"))
+    run_pipeline(spark, options_for(store, kafka, topic))
     assert digest_in(other) == digest_in(store)
     assert other.bulk.offsets(GROUP) == store.bulk.offsets(GROUP)
 
@@ -180,7 +179,7 @@ def test_what_the_database_refuses_is_found_event_by_event(
     produce(kafka, topic, commits)
     refused = CODEC.decode(commits[7]).barrier  # type: ignore[union-attr]
     with refusing(store, "commits", f"barrier <> {refused}"):
-        figures = run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint"))
+        figures = run_pipeline(spark, options_for(store, kafka, topic))
     assert (figures.repeats, figures.dead_letters, figures.events) == (1, 1, len(commits))
     (letter,) = letters_of(store)
     assert (letter.reason, letter.data, letter.key) == (DeadLetterReason.REFUSED, commits[7], b"key")
@@ -196,40 +195,15 @@ def test_what_the_database_refuses_is_found_event_by_event(
 def test_a_store_from_a_backup_gets_what_it_lacks_without_new_events(
     spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path
 ) -> None:
-    """No micro-batch comes of a topic to which nothing comes."""
+    """Its offsets are the only ones."""
     topic = new_topic(kafka.address, "pipeline", 3)
     produce(kafka, topic, SOUND[:200])
-    options = options_for(store, kafka, topic, tmp_path / "checkpoint")
+    options = options_for(store, kafka, topic)
     run_pipeline(spark, options)
     with store.engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM commits")
         connection.exec_driver_sql("UPDATE consumer_offsets SET next_offset = 0")
     assert run_pipeline(spark, options).events == 200
-    assert_by_law(store, kafka, topic)
-
-
-@pytest.mark.long
-def test_a_micro_batch_that_has_not_begun_to_write_is_not_caught_up_with(  # noqa: PLR0917 - fixtures
-    spark: SparkSession,
-    kafka: KafkaServer,
-    store: Store,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """Its offsets are in the checkpoint already when the driver looks whether the store lacks something."""
-    topic = new_topic(kafka.address, "pipeline", 3)
-    produce(kafka, topic, SOUND)
-    of_class: Any = KafkaQuery
-    write = of_class._write
-
-    def look_before(query: Any, *arguments: Any) -> None:
-        query._catch_up()
-        write(query, *arguments)
-
-    monkeypatch.setattr(KafkaQuery, "_write", look_before)
-    run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint", most_records=200))
-    assert "behind the checkpoint" not in caplog.text
     assert_by_law(store, kafka, topic)
 
 
@@ -250,7 +224,7 @@ def test_where_something_is_deleted_meanwhile_events_are_written_again(
         complete(writer, *arguments)
 
     monkeypatch.setattr(BatchWriter, "_complete", delete_before)
-    assert run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint")).repeats == 1
+    assert run_pipeline(spark, options_for(store, kafka, topic)).repeats == 1
     times = {each.append_time for each in letters_of(store)}
     assert not times
     with store.engine.connect() as connection:
@@ -275,9 +249,45 @@ def test_a_store_that_loses_acknowledged_rows_gets_them_again(
         complete(writer, *arguments)
 
     monkeypatch.setattr(BatchWriter, "_complete", lose_before)
-    figures = run_pipeline(spark, options_for(store, kafka, topic, tmp_path / "checkpoint"))
+    figures = run_pipeline(spark, options_for(store, kafka, topic))
     assert (figures.set_backs, lost[0] > 0) == (1, True)
     assert_by_law(store, kafka, topic)
+
+
+@pytest.mark.long
+def test_a_stop_ends_what_tasks_do_and_the_next_run_goes_on(
+    spark: SparkSession, kafka: KafkaServer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tasks would run for ever."""
+    topic, begun = new_topic(kafka.address, "pipeline", 3), tmp_path / "begun"
+    produce(kafka, topic, SOUND[:100])
+    run = PipelineRun(spark, options_for(store, kafka, topic))
+    with monkeypatch.context() as patched:
+        patched.setattr(runner, "kafka_frame", lambda *_: spark.range(1).mapInArrow(endless(str(begun)), SCHEMA))
+        thread = threading.Thread(target=run.run)
+        thread.start()
+        try:
+            until(begun.exists, "the tasks have begun")
+        finally:
+            run.stop()
+            thread.join(60)
+        assert not thread.is_alive()
+    assert not store.bulk.offsets(GROUP)
+    assert run_pipeline(spark, options_for(store, kafka, topic)).events == 100
+    assert_by_law(store, kafka, topic)
+
+
+def endless(begun: str) -> Any:
+    def run(batches: Any) -> Any:
+        import time
+        from pathlib import Path
+
+        Path(begun).touch()
+        while Path(begun).exists():
+            time.sleep(0.05)
+        yield from batches
+
+    return run
 
 
 @pytest.mark.long
@@ -286,7 +296,7 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(
 ) -> None:
     topic = new_topic(kafka.address, "pipeline")
     produce(kafka, topic, SOUND[:100], 1)
-    run = PipelineRun(spark, options_for(store, kafka, topic, tmp_path / "checkpoint", interval=0.0))
+    run = PipelineRun(spark, options_for(store, kafka, topic, interval=0.0))
     thread = threading.Thread(target=run.run)
     thread.start()
     try:

@@ -33,9 +33,6 @@ def _flags(parser: Flags) -> None:
     parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
     text = "whose offsets these are; a writer of the same group goes on where the pipeline ended"
     parser.flag("group", str, "headwater-pipeline", text, "NAME")
-    parser.flag(
-        "checkpoint", str, None, "Spark's checkpoint, a directory that the next driver sees; Kafka needs one", "DIR"
-    )
     parser.switch("available-now", "store what is on the bus now, and end")
     text = "without --available-now: how long after one micro-batch began the next one begins"
     parser.flag("trigger", _seconds, "10s", text, "DURATION")
@@ -61,17 +58,16 @@ def add_spark(parser: Flags) -> None:
 @command(
     """Fill a lineage store by Spark: executors decode events and write rows, for more than one machine can do.
 
-It ends at a SIGTERM or Ctrl-C; what isn't stored then is read again next time. Restarted with the same checkpoint and
-group it goes on where it ended. With --available-now it ends when all is stored that is on the bus.
+It ends at a SIGTERM or Ctrl-C; what isn't stored then is read again next time. Restarted with the same group it goes on
+where it ended. With --available-now it ends when all is stored that is on the bus.
 
 A store in a lake, iceberg:CATALOG.NAMESPACE or delta:…, is for lineage that outgrows a database.
 
 Under spark-submit the master and the configuration are those of its command line.""",
+    "headwater pipeline run --bus kafka://broker-1:9092 --store postgresql://writer@db/lineage --available-now",
     "headwater pipeline run --bus kafka://broker-1:9092 --store postgresql://writer@db/lineage "
-    "--checkpoint /var/lib/headwater/checkpoint --available-now",
-    "headwater pipeline run --bus kafka://broker-1:9092 --store postgresql://writer@db/lineage "
-    "--checkpoint s3a://lake/checkpoints/lineage --trigger 30s --master spark://master:7077",
-    "headwater pipeline run --bus kafka://broker-1:9092 --store iceberg:lake.lineage --checkpoint s3a://lake/c "
+    "--trigger 30s --master spark://master:7077",
+    "headwater pipeline run --bus kafka://broker-1:9092 --store iceberg:lake.lineage "
     "--conf spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog --conf spark.sql.catalog.lake.type=rest "
     "--conf spark.sql.catalog.lake.uri=https://catalog.example.com",
     "headwater pipeline run --bus archive:/mnt/lineage/archive --store postgresql://writer@db/lineage --available-now",
@@ -99,7 +95,6 @@ def _options(given: Any) -> PipelineOptions:
         log=log_directory(given.bus) if is_log(given.bus) else None,
         archive=archive_place(given.bus) if is_archive(given.bus) else None,
         group=given.group,
-        checkpoint=given.checkpoint,
         interval=None if given.available_now else given.trigger,
         buckets=given.buckets,
         most_records=given.batch,

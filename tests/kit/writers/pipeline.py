@@ -28,9 +28,6 @@ from tests.kit.waiting import PATIENCE
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 GROUP = "g"
 
 
@@ -69,9 +66,8 @@ def url_of(store: Store) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def options_for(store: Store, kafka: KafkaServer, topic: str, checkpoint: Path, **more: Any) -> PipelineOptions:
-    servers = {"bootstrap.servers": kafka.address}
-    settings = {"topic": topic, "kafka": servers, "group": GROUP, "checkpoint": str(checkpoint), **more}
+def options_for(store: Store, kafka: KafkaServer, topic: str, **more: Any) -> PipelineOptions:
+    settings = {"topic": topic, "kafka": {"bootstrap.servers": kafka.address}, "group": GROUP, **more}
     return PipelineOptions(StoreOptions.at(url_of(store)), **settings)
 
 

@@ -1,6 +1,6 @@
 """A driver of the pipeline, to be killed: it reads what is on a topic, in micro-batches of 700 events.
 
-python -m tests.kit.writers.pipeline_victim BROKERS TOPIC STORE CHECKPOINT MASTER
+python -m tests.kit.writers.pipeline_victim BROKERS TOPIC STORE MASTER
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ def main(arguments: list[str]) -> None:
     from headwater import local
     from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
 
-    brokers, topic, store, checkpoint, master = arguments
+    brokers, topic, store, master = arguments
     options = PipelineOptions(
         StoreOptions.at(store),
         topic=topic,
         kafka={"bootstrap.servers": brokers},
         group="g",
-        checkpoint=checkpoint,
         buckets=2,
         most_records=700,
     )

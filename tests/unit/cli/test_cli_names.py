@@ -118,7 +118,7 @@ OF_OTHER_THINGS: Final = {
 """Names that a store need not know."""
 _NO_NAMES: Final = """
 abort accept_loss aligned all allow anyway archive as_of available_now basis batch before buckets bus by catalog_conf
-catalog_store checkpoint conf config copy dead_letters depth differences direct drain_seconds drop_former dry_run
+catalog_store conf config copy dead_letters depth differences direct drain_seconds drop_former dry_run
 fewest from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level look_back look_back_time
 master most_invalid name names no_maintenance no_switch of older_than option output patience pause place print_config
 processes properties_file purge reason repair retain samples scope scratch settled since spool_dir start state store

@@ -256,9 +256,8 @@ KAFKA = "--bus kafka://broker:9092/lineage"
     ("arguments", "words"),
     [
         ("", "where are the events"),
-        (KAFKA, "needs a checkpoint"),
-        (f"{KAFKA} --checkpoint c --kafka-client group.id=x", "group.id can't be set"),
-        (f"{KAFKA} --checkpoint c --buckets 65", "buckets are from 1 to 64"),
+        (f"{KAFKA} --kafka-client group.id=x", "group.id can't be set"),
+        (f"{KAFKA} --buckets 65", "buckets are from 1 to 64"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do(
@@ -277,11 +276,11 @@ def test_flags_become_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         return {}
 
     monkeypatch.setattr(pipeline, "_run", keep)
-    flags = "--checkpoint c --trigger 1m --batch 7 --buckets 3 --group g --kafka-client security.protocol=SSL"
+    flags = "--trigger 1m --batch 7 --buckets 3 --group g --kafka-client security.protocol=SSL"
     store = ["--store", f"{tmp_path}/store.db"]
     assert main(["pipeline", "run", *store, *KAFKA.split(), *flags.split()]) == 0
     assert main(["pipeline", "run", *store, "--bus", f"log:{tmp_path}", "--available-now"]) == 0
     kafka, log = seen
     assert kafka.kafka == {"bootstrap.servers": "broker:9092", "security.protocol": "SSL"}
     assert (kafka.topic, kafka.interval, kafka.most_records, kafka.buckets, kafka.group) == ("lineage", 60.0, 7, 3, "g")
-    assert (log.log, log.interval, log.checkpoint, log.kafka) == (tmp_path, None, None, {})
+    assert (log.log, log.interval, log.kafka) == (tmp_path, None, {})

@@ -13,9 +13,8 @@ from headwater.consumers.archive.table import ArchiveFile
 from headwater.consumers.replay.filling import read_with_progress
 from headwater.consumers.replay.ranges import BusRange, RangeSource
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, PipelineFigures, SparkBatch
+from headwater.consumers.spark.pipeline.frames import frame_of, has_records_in
 from headwater.consumers.spark.pipeline.polled_batches import SparkRangeReader
-from headwater.consumers.spark.pipeline.range_frames import RangeBatch, has_records_in
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading
 from headwater.errors import ConfigurationError
 from headwater.lineage.bulk import BusPartition
@@ -30,10 +29,8 @@ class Source:
 
     def __init__(self, ranges: Mapping[BusPartition, tuple[int, int]]) -> None:
         self._ranges = {where: BusRange(*each) for where, each in ranges.items()}
-        self.asked = 0
 
     def ranges(self) -> Mapping[BusPartition, BusRange]:
-        self.asked += 1
         return self._ranges
 
     def lag(self) -> int:
@@ -62,12 +59,14 @@ class Writer:
     def stored_offsets(self) -> dict[BusPartition, int]:
         return self._meta.stored
 
-    def write(self, batch: SparkBatch) -> None:
-        planned = batch.offsets().plan(self._meta.stored)
-        assert planned.gaps == ()
-        self.written.append({where: (each.first, each.end) for where, each in planned.ranges.items()})
-        self._meta.stored |= {where: each.end for where, each in planned.ranges.items()}
-        self._figures.events += planned.size
+    def record_gaps(self, gaps: object) -> None:
+        assert not gaps
+
+    def write(self, batch: SparkBatch) -> bool:
+        self.written.append({where: (each.first, each.end) for where, each in batch.ranges.items()})
+        self._meta.stored |= {where: each.end for where, each in batch.ranges.items()}
+        self._figures.events += sum(each.size for each in batch.ranges.values())
+        return True
 
 
 class Reading:
@@ -128,13 +127,9 @@ def test_files_of_an_archive_that_concern_a_range() -> None:
     assert found == [False, True, True, False, False]
 
 
-def test_a_batch_asks_its_source_again_and_refuses_what_spark_cannot_read() -> None:
-    source, nothing = Source({ONE: (0, 5)}), cast("Any", None)
-    batch = RangeBatch(nothing, cast("RangeSource", source), lambda _: {}, BatchOffsets({ONE: BusRange(0, 5)}))
-    batch.check()
-    assert source.asked == 1
+def test_what_spark_cannot_read_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="leave out --by spark"):
-        batch.frame({})
+        frame_of(cast("Any", None), cast("RangeSource", Source({ONE: (0, 5)})), {})
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Parts of the pipeline on Spark that need no Spark: ranges, shares, buckets, settings."""
+"""Parts of the pipeline on Spark that need no Spark: records, shares, buckets, settings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pytest
 
-from headwater.consumers.replay.ranges import BusRange
+from headwater.consumers.sources import BusRecord, OffsetGap, SourceBatch
 from headwater.consumers.spark import MissingSparkError
 from headwater.consumers.spark.pipeline import PipelineOptions
 from headwater.consumers.spark.pipeline import session as session_module
 from headwater.consumers.spark.pipeline.jobs import translate_job_error
-from headwater.consumers.spark.pipeline.log_frames import _to_arrow
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
+from headwater.consumers.spark.pipeline.records import records_to_arrow
 from headwater.consumers.spark.pipeline.session import java_on_standard_error
 from headwater.consumers.spark.pipeline.shares import MergedShares, Share, murmur3, shuffle_keys
 from headwater.errors import ConfigurationError, TerminalError, TransientError
@@ -37,62 +36,9 @@ from tests.kit.seeds import seed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-P, Q = BusPartition("c", "t", 0), BusPartition("c", "t", 1)
 CODEC = Codec()
 DATA = [CODEC.encode(each) for each in EXAMPLES]
 STORE = StoreOptions.at("postgresql://db/lineage")
-
-
-class TestRanges:
-    def plan(self, stored: int | None, batch: tuple[int, int], available: tuple[int, int]) -> tuple[Any, list[Any]]:
-        offsets = BatchOffsets({P: BusRange(*batch)}, {P: BusRange(*available)})
-        planned = offsets.plan({} if stored is None else {P: stored})
-        gaps = [(each.first, each.end, each.reason) for each in planned.gaps]
-        return planned.ranges.get(P), gaps
-
-    @pytest.mark.parametrize(
-        ("stored", "batch", "available", "read"),
-        [
-            (10, (10, 20), (0, 30), (10, 20)),
-            (15, (10, 20), (0, 30), (15, 20)),  # stored before the driver died
-            (4, (10, 20), (0, 30), (4, 20)),  # a store from a backup
-            (None, (10, 20), (0, 30), (0, 20)),  # a new store with an old checkpoint
-            (None, (10, 20), (7, 30), (7, 20)),
-            (20, (10, 20), (0, 30), None),
-            (25, (10, 20), (0, 30), None),
-        ],
-    )
-    def test_it_is_read_from_where_the_store_is(
-        self, stored: int | None, batch: tuple[int, int], available: tuple[int, int], read: tuple[int, int] | None
-    ) -> None:
-        assert self.plan(stored, batch, available) == (read, [])
-
-    def test_what_expired_is_a_gap(self) -> None:
-        assert self.plan(4, (10, 20), (12, 30)) == ((12, 20), [(4, 12, GapReason.LOG_EXPIRED)])
-        assert self.plan(4, (10, 20), (40, 50)) == (None, [(4, 20, GapReason.LOG_EXPIRED)])
-
-    def test_a_log_that_lost_its_end_is_read_from_there(self) -> None:
-        assert self.plan(90, (10, 20), (0, 30)) == ((10, 20), [(30, 90, GapReason.LOG_RECREATED)])
-
-    def test_what_lies_before_a_micro_batch_comes_in_portions(self) -> None:
-        ranges = {P: BusRange(0, 100), Q: BusRange(50, 100)}
-        found = list(portions(ranges, {P: 70, Q: 50}, most=30))
-        assert [each.get(P) for each in found] == [(0, 30), (30, 60), (60, 70), (70, 100)]
-        assert [each.get(Q) for each in found] == [None, None, None, (50, 100)]
-
-    def test_portions_are_the_ranges_whatever_they_are(self) -> None:
-        chance = random.Random(seed())
-        for _ in range(300):
-            ranges = {each: BusRange(*sorted(chance.sample(range(60), 2))) for each in (P, Q)}
-            cuts = {each: chance.randrange(60) for each in chance.sample([P, Q], chance.randrange(3))}
-            read = [
-                (partition, offset)
-                for portion in portions(ranges, cuts, chance.randrange(1, 40))
-                for partition, each in portion.items()
-                for offset in range(*each)
-            ]
-            assert read == list(dict.fromkeys(read))
-            assert set(read) == {(each, offset) for each, found in ranges.items() for offset in range(*found)}
 
 
 class TestShuffle:
@@ -107,12 +53,9 @@ class TestShuffle:
 
 
 def arrow(data: list[bytes | None], number: int = 0, first: int = 0) -> pa.RecordBatch:
-    headers = [{"key": "a", "value": b"b"}]
-    rows: list[tuple[Any, ...]] = [
-        (each, number, first + at, 1_790_000_000_000_000 + at, b"k", headers, None, None)
-        for at, each in enumerate(data)
-    ]
-    return _to_arrow(rows)
+    where, time = BusPartition("c", "t", number), 1_790_000_000_000_000
+    rows: list[Any] = [(each, where, first + at, time + at, b"k", (("a", b"b"),)) for at, each in enumerate(data)]
+    return records_to_arrow(SourceBatch(tuple(BusRecord(*each) for each in rows)), first + len(data))
 
 
 def shares(batches: list[pa.RecordBatch], keys: list[int]) -> Iterator[tuple[int, Share, int]]:
@@ -171,9 +114,13 @@ def test_what_is_no_event_is_a_dead_letter_with_its_key_and_headers() -> None:
 
 
 def test_what_a_log_lost_is_no_record() -> None:
-    lost = _to_arrow([(None, 0, 5, None, None, None, 9, "LOG_EXPIRED"), (DATA[0], 0, 9, 7, None, [], None, None)])
+    """Of a gap that goes on behind a part, each part has its own piece."""
+    where = BusPartition("c", "t", 0)
+    gaps = (OffsetGap(where, 5, 9, GapReason.LOG_EXPIRED), OffsetGap(where, 10, 40, GapReason.CORRUPTION))
+    lost = records_to_arrow(SourceBatch((BusRecord(DATA[0], where, 9, 7),), {}, gaps), 20)
     ((_, share, _), *_) = [each for each in shares([lost], [0]) if each[1].gaps]
-    assert [(each.first, each.end, each.reason) for each in share.gaps] == [(5, 9, GapReason.LOG_EXPIRED)]
+    found = [(each.first, each.end, each.reason) for each in share.gaps]
+    assert found == [(5, 9, GapReason.LOG_EXPIRED), (10, 20, GapReason.CORRUPTION)]
     assert share.reached[0].events == 1
 
 
@@ -182,10 +129,9 @@ class TestOptions:
         ("given", "words"),
         [
             ({}, "where are the events"),
-            ({"kafka": {"bootstrap.servers": "b:1"}}, "needs a checkpoint"),
-            ({"kafka": {"bootstrap.servers": "b:1", "group.id": "x"}, "checkpoint": "c"}, "group.id can't be set"),
-            ({"kafka": {"bootstrap.servers": "b:1"}, "checkpoint": "c", "buckets": 0}, "buckets are from 1"),
-            ({"kafka": {"bootstrap.servers": "b:1"}, "checkpoint": "c", "most_records": 0}, "1 event or more"),
+            ({"kafka": {"bootstrap.servers": "b:1", "group.id": "x"}}, "group.id can't be set"),
+            ({"kafka": {"bootstrap.servers": "b:1"}, "buckets": 0}, "buckets are from 1"),
+            ({"kafka": {"bootstrap.servers": "b:1"}, "most_records": 0}, "1 event or more"),
         ],
     )
     def test_what_is_wrong_is_said_with_what_to_do(self, given: dict[str, Any], words: str) -> None:

@@ -5,12 +5,10 @@ which writes them. The driver moves offsets when all tasks are done.
 
 options         the settings
 runner          runs a pipeline; the functions for jobs of users
-kafka_query     micro-batches of Structured Streaming
+session         the Spark session of the command
 kafka_topic     what brokers say of a topic
-polled_batches  micro-batches of a bus that is asked what it has: a log, an archive, whatever a replay reads
-log_frames      records of a local log
-range_frames    records of an archive, and of what a replay reads
-ranges          which offsets a micro-batch has to read
+polled_batches  forms micro-batches of what a bus has: a topic, a log, an archive, whatever a replay reads
+frames          frames with the records of a micro-batch
 batch_writer    has a micro-batch read and written, and moves offsets
 jobs            errors of Spark's jobs, translated
 records         records as columns, and in an executor's Python

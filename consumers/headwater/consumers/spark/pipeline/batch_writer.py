@@ -7,24 +7,17 @@ driver that lives on beside its successor does no harm either.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import pickle
-import socket
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources import OffsetGap, SourceBatch
 from headwater.consumers.spark.pipeline.jobs import job_errors, small_arrow_batches
-from headwater.consumers.spark.pipeline.ranges import BatchOffsets, portions
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
-from headwater.consumers.spark.pipeline.records import from_kafka
 from headwater.consumers.spark.pipeline.shares import SCHEMA, Reached, furthest, shuffle_keys
 from headwater.consumers.spark.pipeline.writing_tasks import (
     StoreWriting,
@@ -33,6 +26,7 @@ from headwater.consumers.spark.pipeline.writing_tasks import (
     single_events_task,
     writing_task,
 )
+from headwater.consumers.writer.coordinated.instants import Instant
 from headwater.consumers.writer.coordinated.timeline import Timeline
 from headwater.consumers.writer.metrics import log_dead_letters
 from headwater.consumers.writer.offsets import OffsetReader, bus_work
@@ -77,20 +71,19 @@ class PipelineFigures:
         return asdict(self)
 
 
-class SparkBatch(Protocol):
-    """Records that are to be stored, with their offsets."""
+RangesByPartition: TypeAlias = Mapping[BusPartition, BusRange]
 
-    def offsets(self) -> BatchOffsets:
-        """Return the offsets of the micro-batch and those that the bus has now."""
-        ...
 
-    def frame(self, ranges: Mapping[BusPartition, BusRange]) -> DataFrame:
-        """Return the records of these ranges, with the columns of `records.COLUMNS`."""
-        ...
+@dataclass(frozen=True)
+class SparkBatch:
+    """Records that are to be stored together, of one topic."""
 
-    def check(self) -> None:
-        """Raise an error if what was read isn't what the offsets mean: the topic was made anew meanwhile."""
-        ...
+    ranges: RangesByPartition
+    """Their offsets, which the store's move to the ends of; empty where nobody knows them."""
+    frame: Callable[[], DataFrame]
+    """Returns the records, with the columns of `records.COLUMNS`."""
+    available: Callable[[], RangesByPartition]
+    """Returns what the bus has now. Raises an error if the topic was made anew, so that offsets mean something else."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +94,12 @@ class BatchSettings:
     """Whose offsets these are in the store."""
     buckets: int
     most_records: int
-    """A portion has about so many records, where a store lacks many."""
+    """A micro-batch has about so many records."""
     stopping: Callable[[], bool] = lambda: False
 
 
 class OrderedBatches:
-    """Keeps the order of one topic's micro-batches: rows, then offsets. Several threads may call it; each waits."""
+    """Keeps the order of one topic's micro-batches: rows, then offsets. For one thread."""
 
     def __init__(
         self,
@@ -132,15 +125,6 @@ class OrderedBatches:
         self._mark = marks.new()
         self._timeline = Timeline(meta, RecordReader(bus.kind, bus.topic_name), bus.kind, settings.group, marks)
         self._number = 0
-        self._turn = threading.RLock()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a thread writes a micro-batch now."""
-        is_free = self._turn.acquire(blocking=False)
-        if is_free:
-            self._turn.release()
-        return not is_free
 
     def begin(self, partitions: Sequence[BusPartition]) -> None:
         """Give up the instants of dead drivers, and record which partitions there are."""
@@ -151,17 +135,28 @@ class OrderedBatches:
         """Return the store's next offset of each partition."""
         return retry_transient(lambda: self._offsets(self._bus.cluster), self._patience)
 
-    def write(self, batch: SparkBatch) -> None:
-        """Store a micro-batch. After an error it can be written again. Raises StopRequested if it isn't completed."""
-        with self._turn:
-            while not self._unless_set_back(lambda: self._write(batch)):
-                pass
+    def write(self, batch: SparkBatch) -> bool:
+        """Store a micro-batch. Return False if it has to be formed anew, because the store lost what it had.
 
-    def write_all(self, batch: SparkBatch) -> None:
-        """Store all of a batch that has no offsets."""
-        with self._turn:
-            while not self._unless_set_back(lambda: self._write_ranges(batch, {})):
-                pass
+        After an error it can be written again. Raises StopRequested if nothing may begin any more.
+        """
+        if self._settings.stopping():
+            raise StopRequested
+        return self._unless_set_back(lambda: self._write(batch))
+
+    def record_ends(self, ends: RangesByPartition, until: int) -> None:
+        """Record that partitions which are stored up to these ends are complete until this time."""
+        stored = self.stored_offsets()
+        reached = {each: until for each, available in ends.items() if stored.get(each, 0) >= available.end}
+        if reached:
+            self._unless_set_back(lambda: self._merge(self._bus_work(ends=reached)))
+
+    def record_gaps(self, gaps: Sequence[OffsetGap]) -> None:
+        """Record what is lost, and move offsets past what expired."""
+        expired = {each.partition: each.end for each in gaps if each.end and each.reason is GapReason.LOG_EXPIRED}
+        work = self._bus_work(following=expired, gaps=tuple(gaps))
+        while gaps and not self._unless_set_back(lambda: self._merge(work)):
+            pass
 
     def _unless_set_back(self, work: Callable[[], None]) -> bool:
         """Return whether the work was done. It has to be done again where the store lost what it had."""
@@ -174,77 +169,27 @@ class OrderedBatches:
             return False
         return True
 
-    def record_ends(self, ends: Mapping[BusPartition, BusRange], until: int) -> None:
-        """Record that partitions which are stored up to these ends are complete until this time."""
-        with self._turn:
-            stored = self.stored_offsets()
-            reached = {each: until for each, available in ends.items() if stored.get(each, 0) >= available.end}
-            if reached:
-                self._unless_set_back(lambda: self._merge(self._bus_work(ends=reached)))
-
-    def record_gaps(self, gaps: Sequence[OffsetGap]) -> None:
-        self._merge(self._bus_work(gaps=tuple(gaps)))
-
     def _write(self, batch: SparkBatch) -> None:
-        offsets = batch.offsets()
-        planned = offsets.plan(self.stored_offsets())
-        self._warn_if_behind(offsets, planned.ranges)
-        if planned.gaps:
-            self.record_gaps(planned.gaps)
-        cuts = {partition: each.first for partition, each in offsets.batch.items()}
-        for ranges in portions(planned.ranges, cuts, self._settings.most_records):
-            if self._settings.stopping():
-                raise StopRequested
-            self._write_ranges(batch, ranges)
-
-    def _warn_if_behind(self, offsets: BatchOffsets, planned: Mapping[BusPartition, BusRange]) -> None:
-        behind = sum(max(0, offsets.batch[each].first - planned[each].first) for each in planned)
-        if behind:
-            _LOG.warning("the store is %d records behind the checkpoint: they are read again first", behind)
-
-    def _write_ranges(self, batch: SparkBatch, ranges: Mapping[BusPartition, BusRange]) -> None:
         self._number += 1
-        epoch = retry_transient(lambda: self._open(ranges), self._patience)
-        frame = batch.frame(ranges)
-        with job_errors(), small_arrow_batches(frame):
-            replies = self._run_tasks(batch, ranges, frame, epoch)
+        ends = {each: found.end for each, found in batch.ranges.items()}
+        instant = Instant(self._number, SourceBatch((), ends))
+        epoch = retry_transient(lambda: self._timeline.open(instant), self._patience)
+        with job_errors(self._settings.stopping):
+            frame = batch.frame()
+            with small_arrow_batches(frame):
+                replies = self._run_tasks(batch, frame, epoch)
         self._record(replies)
 
-    def _run_tasks(
-        self, batch: SparkBatch, ranges: Mapping[BusPartition, BusRange], frame: DataFrame, epoch: int
-    ) -> list[TaskReply]:
+    def _run_tasks(self, batch: SparkBatch, frame: DataFrame, epoch: int) -> list[TaskReply]:
         """Have the records read and written, then call `_complete`. Return what the tasks have done."""
         raise NotImplementedError
 
-    def _open(self, ranges: Mapping[BusPartition, BusRange]) -> int:
-        """Open the micro-batch's instant. Return the store's epoch before any row of it is written."""
-        instant = WriterInstant(self._timeline.writer, self._number, detail=self._detail(ranges))
-        self._meta.merge(WriteBatch(instants=[instant], mark=self._mark))
-        return self._meta.epoch()
-
-    def _detail(self, ranges: Mapping[BusPartition, BusRange]) -> str:
-        words = {
-            "group": self._settings.group,
-            "host": socket.gethostname(),
-            "process": os.getpid(),
-            "at": time.time(),
-            "next": {f"{each.topic}/{each.number}": list(found) for each, found in ranges.items()},
-        }
-        return json.dumps(words, separators=(",", ":"), sort_keys=True)
-
-    def _complete(
-        self,
-        batch: SparkBatch,
-        ranges: Mapping[BusPartition, BusRange],
-        replies: Sequence[TaskReply],
-        epoch: int | None,
-    ) -> None:
-        batch.check()
-        reached = self._reached(replies)
+    def _complete(self, batch: SparkBatch, replies: Sequence[TaskReply], epoch: int | None) -> None:
+        reached, available = self._reached(replies), batch.available()
         gaps = [gap for each in replies for gap in each.gaps]
-        gaps += _expired_gaps(ranges, reached, batch.offsets().available)
+        gaps += _expired_gaps(batch.ranges, reached, available)
         times = {each: found.append_time for each, found in reached.items() if found.append_time is not None}
-        ends = {each: found.end for each, found in ranges.items()}
+        ends = {each: found.end for each, found in batch.ranges.items()}
         work = self._bus_work(following=ends, ends=times, gaps=tuple(gaps))
         tombstones = [row for each in replies for row in each.tombstones]
         done = WriterInstant(self._timeline.writer, self._number, InstantState.COMPLETED)
@@ -298,9 +243,7 @@ class BatchWriter(OrderedBatches):
         self._store = store
         self._bucket_marks = [self._marks.new() for _ in range(settings.buckets)]
 
-    def _run_tasks(
-        self, batch: SparkBatch, ranges: Mapping[BusPartition, BusRange], frame: DataFrame, epoch: int
-    ) -> list[TaskReply]:
+    def _run_tasks(self, batch: SparkBatch, frame: DataFrame, epoch: int) -> list[TaskReply]:
         replies = self._run_by_buckets(frame, epoch)
         for each in replies:
             if each.mark_number:
@@ -308,14 +251,14 @@ class BatchWriter(OrderedBatches):
         is_complete = not any(each.is_refused or each.is_stale for each in replies)
         if is_complete:
             try:
-                self._complete(batch, ranges, replies, epoch)
+                self._complete(batch, replies, epoch)
             except (EpochChanged, StoreDataError):
                 is_complete = False
         if not is_complete:
             self.figures.repeats += 1
             _LOG.info("events are written one by one: one was refused, or something was deleted meanwhile")
             replies = self._run_one_by_one(frame)
-            self._complete(batch, ranges, replies, None)
+            self._complete(batch, replies, None)
         return replies
 
     def _run_by_buckets(self, frame: DataFrame, epoch: int) -> list[TaskReply]:
@@ -331,9 +274,7 @@ class BatchWriter(OrderedBatches):
 
 
 def _expired_gaps(
-    ranges: Mapping[BusPartition, BusRange],
-    reached: Mapping[BusPartition, Reached],
-    available: Mapping[BusPartition, BusRange],
+    ranges: RangesByPartition, reached: Mapping[BusPartition, Reached], available: RangesByPartition
 ) -> list[OffsetGap]:
     """Return what expired on the bus while it was being read. Spark passes over it without a word."""
     gaps = []
@@ -344,19 +285,3 @@ def _expired_gaps(
         if end > each.first:
             gaps.append(OffsetGap(partition, each.first, end, GapReason.LOG_EXPIRED))
     return gaps
-
-
-class FrameBatch:
-    """Records of a user's own frame, with the columns of Spark's Kafka source. They have no offsets to move."""
-
-    def __init__(self, frame: DataFrame) -> None:
-        self._frame = from_kafka(frame)
-
-    def offsets(self) -> BatchOffsets:
-        return BatchOffsets({})
-
-    def frame(self, ranges: Mapping[BusPartition, BusRange]) -> DataFrame:  # noqa: ARG002 - all of it
-        return self._frame
-
-    def check(self) -> None:
-        """Do nothing: there are no offsets."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from headwater.consumers.retrying import StopRequested
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 from headwater.events.redaction import redacted_excerpt
 
@@ -36,14 +37,15 @@ def small_arrow_batches(frame: DataFrame) -> Generator[None]:
 
 
 @contextmanager
-def job_errors() -> Generator[None]:
-    """Translate what Spark raises for a job that failed: the error of the task, if that was one of headwater's."""
+def job_errors(is_stopping: Callable[[], bool]) -> Generator[None]:
+    """Translate what Spark raises for a job that failed: the error of the task, if that was one of headwater's. While
+    the run is stopping, its jobs are cancelled."""
     try:
         yield
     except HeadwaterError:
         raise
     except Exception as e:
-        raise translate_job_error(e) from e
+        raise StopRequested if is_stopping() else translate_job_error(e) from e
 
 
 def translate_job_error(error: Exception) -> HeadwaterError:

@@ -1,4 +1,4 @@
-"""On the driver: what brokers say of a topic, asked through Spark's own Kafka client.
+"""On the driver: a topic of Kafka, whose brokers are asked through Spark's own Kafka client.
 
 So one set of settings serves both, with Kafka's Java names, and no other client has to be set up.
 """
@@ -6,12 +6,12 @@ So one set of settings serves both, with Kafka's Java names, and no other client
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.spark.session import MissingSparkError
-from headwater.errors import ConfigurationError, TransientError
+from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.lineage.bulk import BusPartition
 
 if TYPE_CHECKING:
@@ -23,15 +23,16 @@ _TIME_SETTING: Final = "message.timestamp.type"
 _BROKERS_TIME: Final = "LogAppendTime"
 
 
-class TopicDescription(NamedTuple):
-    """A topic as it is now. One that was deleted and made again has another id."""
+class TopicRecreated(HeadwaterError):  # noqa: N818 - no fault
+    """The topic was deleted and made again while it was read. No offsets were moved."""
 
-    cluster: str
-    id: str
-    partitions: tuple[BusPartition, ...]
+    def __init__(self, name: str, seen: Mapping[BusPartition, BusRange]) -> None:
+        super().__init__(f"{name} was deleted and made again: the new topic is read from its beginning")
+        self.seen = seen
+        """What the former topic had when it was last asked."""
 
 
-class KafkaTopicClient:
+class SparkKafkaTopic:
     """Asks brokers about one topic. A TransientError means that no broker answers, or that there is no topic yet."""
 
     def __init__(self, spark: SparkSession, settings: Mapping[str, str], name: str) -> None:
@@ -41,6 +42,8 @@ class KafkaTopicClient:
             raise MissingSparkError("a pipeline runs in the driver itself, not over Spark Connect: submit it there")
         require_kafka(spark, self._jvm)
         self.name: Final = name
+        self._seen: dict[BusPartition, BusRange] = {}
+        self._former: set[str] = set()
         properties = self._jvm.java.util.Properties()
         for key, value in {"default.api.timeout.ms": str(_TIMEOUT_MILLIS), **settings}.items():
             properties.setProperty(key, value)
@@ -49,18 +52,30 @@ class KafkaTopicClient:
         except Exception as e:
             raise ConfigurationError(f"the settings of the Kafka client: {_java_words(e)}") from e
 
-    def describe(self) -> TopicDescription:
+    def ranges(self) -> Mapping[BusPartition, BusRange]:
+        """Return the offsets that can be read now. Raises TopicRecreated once if the topic has another id."""
+        partitions = self._describe()
+        seen, self._seen = self._seen, {}
+        if seen and {*seen}.isdisjoint(partitions):
+            self._former.add(next(iter(seen)).topic)
+            raise TopicRecreated(self.name, seen)
+        if any(each.topic in self._former for each in partitions):
+            raise TransientError(f"{self.name}: not all brokers know yet that it was deleted and made again")
+        if not seen:
+            self._check_times()
+        first, end = (self._offsets(partitions, each) for each in ("earliest", "latest"))
+        self._seen = {each: BusRange(first[each], end[each]) for each in partitions}
+        return self._seen
+
+    def _describe(self) -> list[BusPartition]:
+        """Return the topic's partitions. One that was deleted and made again has another id."""
         names = self._jvm.java.util.Collections.singletonList(self.name)
         cluster = self._ask(lambda: self._admin.describeCluster().clusterId().get())
         found = self._ask(lambda: self._admin.describeTopics(names).allTopicNames().get()).get(self.name)
-        number = found.topicId().toString()
-        partitions = sorted(each.partition() for each in found.partitions())
-        return TopicDescription(str(cluster), number, tuple(BusPartition(str(cluster), number, n) for n in partitions))
+        numbers = sorted(each.partition() for each in found.partitions())
+        return [BusPartition(str(cluster), found.topicId().toString(), number) for number in numbers]
 
-    def topic_id(self) -> str:
-        return self.describe().id
-
-    def check_times(self) -> None:
+    def _check_times(self) -> None:
         """Raise a ConfigurationError where producers set the times of records.
 
         Spark's Kafka source ends at a time that has no microseconds of 64 bits, on each attempt anew. So one record of
@@ -81,26 +96,19 @@ class KafkaTopicClient:
                 f"{_TIME_SETTING}={_BROKERS_TIME}), or fill the store by `headwater writer run`"
             )
 
-    def available(self, topic: TopicDescription) -> dict[BusPartition, BusRange]:
-        """Return the offsets that can be read now of each partition."""
-        spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
-        first, end = (self._offsets(topic, each) for each in (spec.earliest(), spec.latest()))
-        return {partition: BusRange(first[partition], end[partition]) for partition in topic.partitions}
-
     def close(self) -> None:
         self._admin.close()
 
-    def _offsets(self, topic: TopicDescription, spec: Any) -> dict[BusPartition, int]:
+    def _offsets(self, partitions: Sequence[BusPartition], which: str) -> dict[BusPartition, int]:
         asked, common = self._jvm.java.util.HashMap(), self._jvm.org.apache.kafka.common
-        for each in topic.partitions:
+        spec = getattr(self._jvm.org.apache.kafka.clients.admin.OffsetSpec, which)()
+        for each in partitions:
             asked.put(common.TopicPartition(self.name, each.number), spec)
-        committed = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
+        committed = common.IsolationLevel.READ_COMMITTED
         options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(committed)
         found = self._ask(lambda: self._admin.listOffsets(asked, options).all().get())
-        return {
-            BusPartition(topic.cluster, topic.id, each.getKey().partition()): each.getValue().offset()
-            for each in found.entrySet()
-        }
+        offsets = {each.getKey().partition(): each.getValue().offset() for each in found.entrySet()}
+        return {each: offsets[each.number] for each in partitions}
 
     def _ask(self, question: Any) -> Any:
         try:

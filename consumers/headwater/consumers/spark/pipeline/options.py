@@ -38,8 +38,6 @@ class PipelineOptions:
     """The directory or URL of an archive that is read instead of Kafka."""
     group: str = GROUP
     """Whose offsets these are in the store. A writer of the same group goes on where the pipeline ended."""
-    checkpoint: str | None = None
-    """The directory of Spark's checkpoint; any file system that Spark knows. Only Kafka needs one."""
     interval: float | None = None
     """Seconds between the beginnings of micro-batches; 0 for as soon as the one before is done. None: read what is
     there now, and end."""
@@ -65,11 +63,6 @@ class PipelineOptions:
         if self.reads_kafka and not self.kafka.get("bootstrap.servers"):
             raise ConfigurationError(
                 "where are the events? Name Kafka's bootstrap.servers, or the directory of a log or an archive"
-            )
-        if self.reads_kafka and self.checkpoint is None:
-            raise ConfigurationError(
-                "a pipeline from Kafka needs a checkpoint: a directory that survives the driver, on a disk that its "
-                "next driver sees (--checkpoint hdfs://…, s3a://…, or a local one with local[*])"
             )
         broken = sorted(set(self.kafka) & set(_OWN))
         if broken:

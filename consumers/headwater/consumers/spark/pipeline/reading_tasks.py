@@ -5,18 +5,26 @@ A Python worker of Spark lives on from task to task, and so do the names that it
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from headwater.consumers.spark.pipeline.records import ArrowRecords
+from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.sources import SourceBatch
+from headwater.consumers.spark.pipeline.records import ArrowRecords, records_to_arrow
 from headwater.consumers.spark.pipeline.shares import Share, reached_by, shares_of
 from headwater.consumers.tuning import tune_garbage_collection
 from headwater.consumers.writer.record_reader import RecordReader
+from headwater.errors import ConfigurationError
 
 MOST_EVENTS: Final = 20_000
 """So many events are mapped together. More of them have fewer rows each, since events repeat rows, and take memory."""
 MOST_BYTES: Final = 8 << 20
+_OF_LOG: Final = 2_000
+"""So many records of a log go to Spark together."""
 _readers: dict[tuple[Any, ...], RecordReader] = {}
 
 
@@ -58,6 +66,32 @@ def reading_task(bus: BusReading, keys: list[int]) -> Callable[[Iterable[Any]], 
             bus.give_back(reader)
 
     return read
+
+
+def log_task(directory: str) -> Callable[[Iterable[Any]], Iterable[Any]]:
+    """Return the function by which tasks read ranges of a local log's partitions: `number`, `first` and `end`."""
+
+    def read(batches: Iterable[Any]) -> Iterator[Any]:
+        if not Path(directory).is_dir():
+            raise ConfigurationError(
+                f"{directory} isn't on this executor ({socket.gethostname()}): a log is read by executors only from a "
+                "disk that all of them see; use local[*], or a bus of Kafka"
+            )
+        with closing(LogRange(directory, Path(directory), dict)) as source:
+            partitions = {each.number: each for each in source.ranges()}
+            for part in (part for batch in batches for part in batch.to_pylist()):
+                where = partitions[part["number"]]
+                source.read({where: part["first"]}, {where: part["end"]})
+                while found := _next_of(source):
+                    yield records_to_arrow(found, part["end"])
+
+    return read
+
+
+def _next_of(source: LogRange) -> SourceBatch | None:
+    """Return what comes next, or None where nothing does."""
+    found = source.poll(_OF_LOG, 0) if source.lag() else SourceBatch()
+    return found if found.records or found.gaps else None
 
 
 def gather(bus: BusReading, batches: Iterable[Any]) -> Iterator[ArrowRecords]:

@@ -6,92 +6,45 @@ lost the offsets from `offset` up to `gap_end`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from headwater.consumers.replay.ranges import BusRange
-from headwater.consumers.sources import BusRecord, OffsetGap
-from headwater.consumers.spark.session import functions
-from headwater.errors import ConfigurationError
+from headwater.consumers.sources import BusRecord, OffsetGap, SourceBatch
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BusPartition, DeadLetter
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS: Final = ("value", "partition", "offset", "append_time", "key", "headers", "gap_end", "gap_reason")
 SCHEMA: Final = (
     "value binary, partition int, offset bigint, append_time bigint, key binary, "
     "headers array<struct<key: string, value: binary>>, gap_end bigint, gap_reason string"
 )
-_OF_KAFKA: Final = {
-    "value": "value",
-    "partition": "partition",
-    "offset": "offset",
-    "append_time": "CASE WHEN timestampType = 1 THEN unix_micros(timestamp) END AS append_time",
-    "key": "key",
-    "headers": "headers",
-    "gap_end": "CAST(NULL AS BIGINT) AS gap_end",
-    "gap_reason": "CAST(NULL AS STRING) AS gap_reason",
-}
-_NEEDED: Final = ("value", "partition", "offset", "timestamp", "timestampType")
-_ABSENT: Final = {
-    "key": "CAST(NULL AS BINARY) AS key",
-    "headers": "CAST(NULL AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers",
-}
 
 
-def from_kafka(frame: DataFrame) -> DataFrame:
-    """Return the records of a frame with the columns of Spark's Kafka source; `key` and `headers` may be missing.
+def records_to_arrow(found: SourceBatch, end: int) -> Any:
+    """Return the records of a part, and its gaps as far as they lie before `end`, as an Arrow batch."""
+    import pyarrow as pa  # noqa: PLC0415 - an executor of Spark has it
 
-    Only Kafka's own time counts as a record's append time, not one that a producer wrote.
-
-    Records go through a shuffle, so that tasks read them on Spark's own threads: those that feed Python must not be
-    interrupted while they use Kafka's client (KAFKA-1894), and Spark warns of that for each record. By it the events of
-    a job meet in one task, which learns their shapes once, and all cores have something to do.
-    """
-    missing = [name for name in _NEEDED if name not in frame.columns]
-    if missing:
-        raise ConfigurationError(
-            f"the frame has no column {missing[0]}, but {', '.join(frame.columns)}: it needs the columns of Spark's "
-            f"Kafka source, {', '.join(_NEEDED)}, and has key and headers if it can"
-        )
-    absent = {name: words for name, words in _ABSENT.items() if name not in frame.columns}
-    return by_key(frame.selectExpr(*({**_OF_KAFKA, **absent}.values())))
-
-
-def by_key(records: DataFrame) -> DataFrame:
-    """Return records shuffled by their keys, those without one by their offsets."""
-    key = functions().expr("if(key IS NULL, offset, hash(key))")
-    return records.repartition(max(1, records.sparkSession.sparkContext.defaultParallelism), key)
-
-
-def kafka_options(settings: Mapping[str, str], tasks: int) -> dict[str, str]:
-    """Return the options of Spark's Kafka source; `settings` are those of Kafka's Java client."""
-    return {
-        **{f"kafka.{key}": value for key, value in settings.items()},
-        "kafka.isolation.level": "read_committed",
-        "includeHeaders": "true",
-        "failOnDataLoss": "false",
-        "minPartitions": str(tasks),
-    }
-
-
-def kafka_frame(
-    spark: SparkSession, options: Mapping[str, str], topic: str, ranges: Mapping[BusPartition, BusRange]
-) -> DataFrame:
-    """Return the records of ranges of a topic."""
-    first = {str(each.number): found.first for each, found in ranges.items()}
-    end = {str(each.number): found.end for each, found in ranges.items()}
-    reader = spark.read.format("kafka").options(
-        **options,
-        assign=json.dumps({topic: sorted(each.number for each in ranges)}),
-        startingOffsets=json.dumps({topic: first}),
-        endingOffsets=json.dumps({topic: end}),
+    rows = [
+        {"partition": gap.partition.number, "offset": gap.first, "gap_reason": gap.reason.value, "gap_end": lost_until}
+        for gap in found.gaps
+        for lost_until in [end if gap.end is None else min(gap.end, end)]
+        if gap.first < end
+    ]
+    records = (
+        {
+            "value": each.data,
+            "partition": each.partition.number,
+            "offset": each.offset,
+            "append_time": each.append_time,
+            "key": each.key,
+            "headers": [{"key": key, "value": value} for key, value in each.headers],
+        }
+        for each in found.records
     )
-    return from_kafka(reader.load())
+    pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    types = (pa.binary(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pairs, pa.int64(), pa.string())
+    return pa.RecordBatch.from_pylist([*rows, *records], schema=pa.schema(zip(COLUMNS, types, strict=True)))
 
 
 class ArrowRecords:

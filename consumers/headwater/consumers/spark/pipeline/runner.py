@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
 from headwater.consumers.replay.archive_range import ArchiveRange
 from headwater.consumers.replay.log_range import LogRange
-from headwater.consumers.replay.ranges import RangeSource
-from headwater.consumers.retrying import StopRequested
 from headwater.consumers.spark.pipeline.batch_writer import (
     BatchSettings,
     BatchWriter,
-    FrameBatch,
     OrderedBatches,
     PipelineFigures,
+    RangesByPartition,
+    SparkBatch,
 )
-from headwater.consumers.spark.pipeline.kafka_query import KafkaQuery, TopicRecreated
-from headwater.consumers.spark.pipeline.kafka_topic import KafkaTopicClient, TopicDescription
+from headwater.consumers.spark.pipeline.frames import frame_of, from_kafka, kafka_frame
+from headwater.consumers.spark.pipeline.kafka_topic import SparkKafkaTopic
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
 from headwater.consumers.spark.pipeline.lake.tables import LakeTables
 from headwater.consumers.spark.pipeline.lake.writer import LakeBatchWriter
 from headwater.consumers.spark.pipeline.options import PipelineOptions
-from headwater.consumers.spark.pipeline.polled_batches import PolledBatches
+from headwater.consumers.spark.pipeline.polled_batches import PolledBatches, PolledBus
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading
 from headwater.consumers.spark.pipeline.session import require_arrow
 from headwater.consumers.spark.pipeline.writing_tasks import StoreWriting
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 KAFKA: Final = "kafka"
+_LOOK_SECONDS: Final = 0.2
+"""How often a stop is looked for while tasks run."""
 
 
 class PipelineRun:
@@ -71,70 +73,60 @@ class PipelineRun:
         return self.figures
 
     def _run(self, make_writer: Callable[..., OrderedBatches]) -> None:
-        log, archive = self._options.log, self._options.archive
-        if log is not None:
-            self._run_polled(LogRange(f"log:{log}", log.expanduser(), dict), make_writer)
-        elif archive is not None:
-            self._run_polled(ArchiveRange(archive, archive, dict), make_writer)
-        else:
-            with suppress(StopRequested):
-                self._run_kafka(make_writer)
-
-    def _run_polled(self, opened: RangeSource, make_writer: Callable[..., OrderedBatches]) -> None:
-        options = self._options
+        options, spark = self._options, self._spark
+        if options.reads_kafka:
+            with closing(SparkKafkaTopic(spark, options.kafka, options.topic)) as topic:
+                frame = partial(kafka_frame, spark, options.kafka, options.topic)
+                self._run_batches(topic, frame, make_writer, KAFKA, options.topic)
+            return
+        log, archive = options.log, options.archive
+        opened = (
+            LogRange(f"log:{log}", log.expanduser(), dict) if log else ArchiveRange(str(archive), str(archive), dict)
+        )
         with closing(opened) as source:
+            self._run_batches(source, partial(frame_of, spark, source), make_writer, source.kind, source.topic)
 
-            def make(cluster: str, topic: str) -> OrderedBatches:
-                return self._writer(make_writer, self._bus(source.kind, cluster, topic, source.topic))
+    def _run_batches(
+        self,
+        bus: PolledBus,
+        frame: Callable[[RangesByPartition], DataFrame],
+        make_writer: Callable[..., OrderedBatches],
+        kind: str,
+        name: str,
+    ) -> None:
+        options = self._options
 
-            is_first_hand = options.log is not None
-            batches = PolledBatches(
-                self._spark, source, make, most_records=options.most_records, is_first_hand=is_first_hand
-            )
+        def make(cluster: str, topic: str) -> OrderedBatches:
+            reading = BusReading(kind, cluster, topic, name, options.most_invalid)
+            settings = BatchSettings(options.group, self._buckets, options.most_records, self._stop.is_set)
+            return make_writer(reading, settings, self.figures)
+
+        is_first_hand = options.archive is None
+        batches = PolledBatches(bus, frame, make, most_records=options.most_records, is_first_hand=is_first_hand)
+        with self._cancelled_when_stopped():
             batches.run(self._stop.is_set, interval=options.interval)
 
-    def _run_kafka(self, make_writer: Callable[..., OrderedBatches]) -> None:
-        options = self._options
-        with closing(KafkaTopicClient(self._spark, options.kafka, options.topic)) as client:
-            lost: KafkaQuery | None = None
-            while not self._stop.is_set():
-                topic = client.describe()
-                client.check_times()
-                bus = self._bus(KAFKA, topic.cluster, topic.id, options.topic)
-                query = self._query(client, topic, self._writer(make_writer, bus))
-                try:
-                    query.run(self._stop.is_set)
-                except TopicRecreated:
-                    lost = query
-                else:
+    @contextmanager
+    def _cancelled_when_stopped(self) -> Generator[None]:
+        """Cancel what Spark does for this thread when the run is stopped, which a signal handler may ask for."""
+        context, tag, is_over = self._spark.sparkContext, f"headwater-{uuid4()}", threading.Event()
+
+        def cancel() -> None:
+            while not is_over.wait(_LOOK_SECONDS):
+                if self._stop.is_set():
+                    context.cancelJobsWithTag(tag)
                     return
-                lost.record_recreation()
 
-    def _query(self, client: KafkaTopicClient, topic: TopicDescription, writer: OrderedBatches) -> KafkaQuery:
-        options = self._options
-        trigger = (
-            {"availableNow": True} if options.interval is None else {"processingTime": _duration(options.interval)}
-        )
-        assert options.checkpoint is not None  # noqa: S101 - `checked` says so
-        return KafkaQuery(
-            self._spark,
-            client,
-            topic,
-            writer,
-            group=options.group,
-            settings=options.kafka,
-            checkpoint=options.checkpoint,
-            most_records=options.most_records,
-            trigger=trigger,
-        )
-
-    def _bus(self, kind: str, cluster: str, topic: str, name: str) -> BusReading:
-        return BusReading(kind, cluster, topic, name, self._options.most_invalid)
-
-    def _writer(self, make_writer: Callable[..., OrderedBatches], bus: BusReading) -> OrderedBatches:
-        options = self._options
-        settings = BatchSettings(options.group, self._buckets, options.most_records, self._stop.is_set)
-        return make_writer(bus, settings, self.figures)
+        context.addJobTag(tag)
+        context.setInterruptOnCancel(True)
+        threading.Thread(target=cancel, name="headwater-stop", daemon=True).start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            with suppress(Exception):  # the session may be gone
+                context.removeJobTag(tag)
+                context.setInterruptOnCancel(False)
 
 
 def run_pipeline(spark: SparkSession, options: PipelineOptions) -> PipelineFigures:
@@ -146,7 +138,6 @@ def run_pipeline(spark: SparkSession, options: PipelineOptions) -> PipelineFigur
     run_pipeline(spark, PipelineOptions(
         StoreOptions.at("postgresql://writer@db/lineage"),
         kafka={"bootstrap.servers": "broker-1:9092"},
-        checkpoint="s3a://lake/checkpoints/lineage",
     ))
     """
     return PipelineRun(spark, options).run()
@@ -171,9 +162,7 @@ def store_events(
         settings = BatchSettings(options.group, options.buckets_for(spark), options.most_records)
         writing = StoreWriting(where, options.patience)
         writer = BatchWriter(opened.bulk, writing, bus, settings, PipelineFigures())
-        writer.write_all(FrameBatch(frame))
+        batch = SparkBatch({}, partial(from_kafka, frame), dict)
+        while not writer.write(batch):
+            pass
         return writer.figures
-
-
-def _duration(seconds: float) -> str:
-    return f"{round(seconds * 1000)} milliseconds"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from headwater.consumers.replay.ranges import BusRange
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, OrderedBatches, PipelineFigures, SparkBatch
 from headwater.consumers.spark.pipeline.lake.arrow import SCHEMA, BucketReply, TableShare, bucket_task
 from headwater.consumers.spark.pipeline.lake.meta import LakeBulkMeta
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.shares import SCHEMA as SHARES
 from headwater.consumers.spark.pipeline.writing_tasks import TaskReply
-from headwater.lineage.bulk import BusPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,9 +39,7 @@ class LakeBatchWriter(OrderedBatches):
         super().__init__(meta, patience, bus, settings, figures)
         self._tables = meta.tables
 
-    def _run_tasks(
-        self, batch: SparkBatch, ranges: Mapping[BusPartition, BusRange], frame: DataFrame, epoch: int
-    ) -> list[TaskReply]:
+    def _run_tasks(self, batch: SparkBatch, frame: DataFrame, epoch: int) -> list[TaskReply]:
         shares = frame.mapInArrow(reading_task(self._bus, self._keys), SHARES)
         by_bucket = shares.repartition(len(self._keys), "key").rdd.mapPartitions(bucket_task)
         packed = self._tables.spark.createDataFrame(by_bucket, SCHEMA, verifySchema=False).persist()
@@ -54,7 +49,7 @@ class LakeBatchWriter(OrderedBatches):
             self._merge_all(packed, replies)
         finally:
             packed.unpersist()
-        self._complete(batch, ranges, replies, epoch)
+        self._complete(batch, replies, epoch)
         return [*replies]
 
     def _merge_all(self, packed: DataFrame, replies: list[BucketReply]) -> None:
