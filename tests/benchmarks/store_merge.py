@@ -28,7 +28,7 @@ from headwater.lineage.bulk import WriteBatch, pack_rows
 from headwater.lineage.mapping import map_event
 from headwater.lineage.meta import DatabaseLineageMeta
 from headwater.lineage.rows import KINDS, Precedence, Row, merge_by_key
-from headwater.lineage.rows.columns import RowTuple
+from headwater.lineage.rows.model import RowTuple
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from headwater.testing.examples import COMMITTED

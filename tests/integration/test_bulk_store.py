@@ -37,9 +37,10 @@ from headwater.lineage.bulk.dead_letters import dead_letter_id
 from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.mapping import BatchMapper, map_event
-from headwater.lineage.rows import Row, RowTimes
+from headwater.lineage.rows import Row
 from headwater.lineage.rows import RowSet as Memory
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.model import NEVER
 from headwater.lineage.rows.tables import EVENT_FACTS
 from headwater.lineage.sql import METADATA, select_rows, store_digest
 from headwater.lineage.sql.errors import (
@@ -121,7 +122,7 @@ def bad(rows: list[Row]) -> list[Row]:
     """The same with a number that no database has a place for."""
     return [
         *rows,
-        Row(t.ARRIVAL, uuid4().bytes, (uuid4().bytes, "JOB", 2**63), bits=1, groups=()),
+        Row.of(t.ARRIVAL, (uuid4().bytes, "JOB", 2**63), bits=1),
     ]
 
 
@@ -336,7 +337,7 @@ def test_texts_that_were_not_cleaned_are_refused_one_by_one(
     monkeypatch.setattr(postgres, "FEW", few)
     if engine.dialect.name != "postgresql" and "\0" in value:
         return  # the others take it
-    row = Row(t.TAG, uuid4().bytes, (uuid4().bytes, None, value), groups=(None,))
+    row = Row.of(t.TAG, (uuid4().bytes, None, value))
     good = rows_of(commits(1))
     merged = store.merge_events([event_rows(good, 302), event_rows([row], 303 + few)])
     assert [letter.position for letter in merged.refused] == [303 + few]
@@ -390,7 +391,7 @@ def test_what_meets_another_transaction_is_begun_again(engine: Engine) -> None:
     """Two transactions in a circle: one is given up by the database, and goes through when it is begun again."""
     if engine.dialect.name == "sqlite":
         return  # it lets one write at a time
-    rows = [Row(t.DATASET, bytes([n]) * 16, ("circle", str(n))) for n in (1, 2)]
+    rows = [Row(t.DATASET, (bytes([n]) * 16, "circle", str(n))) for n in (1, 2)]
     with engine.begin() as connection:
         connection.execute(text("DELETE FROM jobs"))
         for n in (1, 2):
@@ -463,7 +464,7 @@ def test_rows_are_locked_in_order_of_their_ids(
     below, middle, above = ids[:100], ids[100], ids[101:]
 
     def tags(time: int) -> list[Row]:
-        rows = [Row(t.TAG, each, (each, None, "x"), (), RowTimes(time, time), (None,)) for each in ids]
+        rows = [Row(t.TAG, (each, each, None, "x", time, time, NEVER, b"", None)) for each in ids]
         Random(time).shuffle(rows)
         return rows
 
@@ -500,7 +501,7 @@ def test_a_row_longer_than_a_packet_is_refused_and_no_other(request: pytest.Fixt
             connection.exec_driver_sql("SET GLOBAL max_allowed_packet = 65536")
         engine.dispose()
         try:
-            long = Row(t.TAG, uuid4().bytes, (uuid4().bytes, None, "x" * 70_000), groups=(None,))
+            long = Row.of(t.TAG, (uuid4().bytes, None, "x" * 70_000))
             good = rows_of(commits(300))
             merged = DatabaseBulkMeta(engine).merge_events([event_rows(good, 1), event_rows([long], 2)])
             assert [letter.position for letter in merged.refused] == [2]

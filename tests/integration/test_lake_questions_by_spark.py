@@ -23,7 +23,6 @@ from headwater.lineage.lake.spark_dialect import spark_engine
 from headwater.lineage.lake.spark_reading import empty_relation
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import Row, merge_by_key
-from headwater.lineage.rows.columns import packer
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import Store, open_store
 from tests.kit.lineage import pip5_story
@@ -64,7 +63,7 @@ def store_in_views(spark: SparkSession, rows: Iterable[Row]) -> Store:
     """A store whose tables are views of the session."""
     by_name: dict[str, list[tuple[Any, ...]]] = {}
     for row in merge_by_key(rows).values():
-        by_name.setdefault(row.kind.name, []).append(tuple(packer(row.kind)(row)))
+        by_name.setdefault(row.kind.name, []).append(row.values)
     for name, values in by_name.items():
         schema = ", ".join(f"`{column}` {kind}" for column, kind in lake_tables()[name].columns.items())
         spark.createDataFrame(values, schema).createOrReplaceTempView(f"views_{name}")

@@ -15,7 +15,6 @@ from sqlalchemy import Connection, text
 from headwater.events.barriers import stream_barrier
 from headwater.lineage.bulk import merge_rows
 from headwater.lineage.maintenance.partitions import PARTITIONED, CreatedPartition, Month, make_partitions
-from headwater.lineage.mapping.row_builder import row_id
 from headwater.lineage.rows import GroupValues, Row, RowTimes
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import store_digest
@@ -49,12 +48,12 @@ def at(year: int, month: int, day: int = 1, millis: int = 0, n: int = 0) -> int:
 def commit(barrier: int, job: str = "j") -> Row:
     key = (barrier, b"i" * 16, "default", job)
     facts = (None, None, None, None, None, None, 7, None, None, None, None)
-    return Row(t.COMMIT, row_id(t.COMMIT, key), key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),))
+    return Row.of(t.COMMIT, key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),))
 
 
 def edge(barrier: int, number: int) -> Row:
     key = (barrier, b"w" * 16, bytes([number] * 16))
-    return Row(t.COMMIT_EDGE, row_id(t.COMMIT_EDGE, key), key)
+    return Row.of(t.COMMIT_EDGE, key)
 
 
 def counted(store: Store, table: str = "commits") -> dict[str, int]:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from headwater.events.jobs import Committed, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.names import DatasetId
 from headwater.events.scalars import Format
-from headwater.lineage.mapping.row_builder import dataset_hash
+from headwater.lineage.mapping.keys import dataset_hash
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.lineage_answers import DatasetVersion
 from headwater.lineage.questions.paths import path_between

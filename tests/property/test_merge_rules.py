@@ -13,7 +13,8 @@ from headwater.events.clock import micros_of
 from headwater.events.kinds import KINDS
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import KINDS as ROWS
-from headwater.lineage.rows import Row, RowSet, combine_rows, merge_by_key
+from headwater.lineage.rows import Row, RowSet, combine_rows, hash_key, merge_by_key
+from headwater.lineage.sql.tables import column_names
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events
 from tests.kit.effort import examples
@@ -87,8 +88,10 @@ def test_rows_are_as_their_kind_declares_them(event: Event) -> None:
         assert len(row.key) == len(row.kind.key)
         assert len(row.maxima) == len(row.kind.maxima)
         assert row.kind.has_times or row.times == (2**63 - 1, -(2**63), -(2**63))
-        for group, emitted in zip(row.kind.groups, row.groups or row.kind.empty_groups, strict=True):
+        for group, emitted in zip(row.kind.groups, row.groups, strict=True):
             assert emitted is None or len(emitted.values) == len(group.columns)
+        assert len(row.values) == len(column_names(row.kind))
+        assert row.id == hash_key(row.kind.name, row.key)
         values = [value for emitted in row.groups if emitted for value in emitted.values]
         for value in (*row.key, *row.maxima, *values):
             assert value is None or isinstance(value, (str, int, bytes))

@@ -19,7 +19,7 @@ from headwater.events import AlterTable, Committed, Event, Format, Input, Output
 from headwater.events.catalog import CatalogContext
 from headwater.events.clock import micros_of
 from headwater.events.jobs import CommitKind, OverwriteScope, ReadMode
-from headwater.lineage.mapping.row_builder import dataset_hash
+from headwater.lineage.mapping.keys import dataset_hash
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.names import UnknownNameError
 from headwater.lineage.questions.snapshots import upstream_snapshots

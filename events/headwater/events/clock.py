@@ -52,7 +52,8 @@ def uuid7(millis: int | None = None, random: bytes | None = None) -> UUID:
     return UUID(int=(at & ((1 << 48) - 1)) << 80 | 0x7 << 76 | (high & 0xFFF) << 64 | 0b10 << 62 | low)
 
 
-LATEST: Final = (datetime.max.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // timedelta(microseconds=1)
+_MICROSECOND: Final = timedelta(microseconds=1)
+LATEST: Final = (datetime.max.replace(tzinfo=EPOCH.tzinfo) - EPOCH) // _MICROSECOND
 """The last microsecond that has a date."""
 _OBSERVATIONS: Final = 16
 _LATE_MICROS: Final = 60_000_000
@@ -66,7 +67,7 @@ def wall_micros() -> int:
 
 def micros_of(moment: datetime) -> int:
     """The exact microseconds since the epoch of an aware datetime."""
-    return (moment - EPOCH) // timedelta(microseconds=1)
+    return (moment - EPOCH) // _MICROSECOND
 
 
 def moment_of(micros: int) -> datetime:

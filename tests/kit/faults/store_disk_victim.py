@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import create_engine, make_url, text
 
 from headwater.errors import TransientError
-from headwater.lineage.mapping.row_builder import row_id
 from headwater.lineage.rows import GroupValues, Row, RowSet, RowTimes
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import store_digest
@@ -33,9 +32,7 @@ def rows_of(number: int) -> list[Row]:
     for each in range(number * _AT_ONCE, (number + 1) * _AT_ONCE):
         key = (each, b"i" * 16, "default", f"job{each}")
         facts = (*(None,) * 6, each, None, None, f"{each:032x}" * 8, None)
-        rows.append(
-            Row(t.COMMIT, row_id(t.COMMIT, key), key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),))
-        )
+        rows.append(Row.of(t.COMMIT, key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),)))
     return rows
 
 

@@ -16,8 +16,7 @@ from headwater.events.avro import Codec
 from headwater.lineage.client import Lineage
 from headwater.lineage.lake.formats import format_of
 from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import KINDS, RowSet
-from headwater.lineage.rows.columns import row_of
+from headwater.lineage.rows import KINDS, Row, RowSet
 from headwater.lineage.rows.tables import COMMIT
 from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreSchemaError
@@ -135,7 +134,7 @@ class LakeContract(LakeReadingContract):
         assert of.expire(lake.spark, address, COMMIT.name, datetime.now(timezone.utc), 1) > 0
         kept = RowSet()
         names = column_names(COMMIT)
-        kept.merge(row_of(COMMIT, values_of(each, names)) for each in lake.rows(COMMIT.name))
+        kept.merge(Row(COMMIT, tuple(values_of(each, names))) for each in lake.rows(COMMIT.name))
         assert kept.digest() == state.digest()
 
     def test_questions_have_the_answers_of_a_database(self, lake_session: Lakes, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from headwater.consumers.spark.pipeline.lake import LakeTables
 from headwater.lineage.lake import LakeAddress
 from headwater.lineage.lake.merging import lake_tables
 from headwater.lineage.rows import KINDS, Row, RowDigest, RowKind
-from headwater.lineage.rows.columns import row_of
 from headwater.lineage.sql.tables import column_names
 from tests.kit.spark.driver import DELTA, ICEBERG
 from tests.kit.spark.session import spark_session
@@ -114,7 +113,7 @@ def digest_by_spark(lake: LakeTables) -> str:
     digest = RowDigest()
     for kind in KINDS:
         for row in lake.rows(kind.name):
-            digest.add(row_of(kind, values_of(row, column_names(kind))))
+            digest.add(Row(kind, tuple(values_of(row, column_names(kind)))))
     return digest.text
 
 

@@ -30,7 +30,7 @@ from headwater.events.catalog import CatalogContext
 from headwater.events.changes import SetProperty
 from headwater.events.jobs import RangeStart, ReadMode, Source
 from headwater.lineage.mapping.events import ARRIVALS_PER_ROW
-from headwater.lineage.mapping.row_builder import dataset_hash
+from headwater.lineage.mapping.keys import dataset_hash
 from headwater.lineage.questions.completeness import complete_until, gaps
 from headwater.lineage.questions.gaps import GapCause, PossibleGap
 from headwater.testing.examples import CONTEXT

@@ -15,7 +15,6 @@ from headwater.lineage.lake.dialect import duckdb_engine
 from headwater.lineage.lake.merging import lake_tables
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import KINDS, Row, RowSet, merge_by_key
-from headwater.lineage.rows.columns import packer
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.store import StoreOptions
 from headwater.lineage.store.size import size_of
@@ -37,7 +36,7 @@ class Tables:
         for kind in KINDS:
             self._database.execute(f"DELETE FROM {kind.name}")
         for row in merge_by_key(rows).values():
-            values = packer(row.kind)(row)
+            values = row.values
             self._database.execute(f"INSERT INTO {row.kind.name} VALUES ({', '.join('?' * len(values))})", list(values))
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ from headwater.events.clock import micros_of
 from headwater.events.health import GapReason
 from headwater.events.jobs import JobStatus, JobType, RunScope, Source
 from headwater.lineage.mapping import map_event
-from headwater.lineage.mapping.row_builder import dataset_hash
+from headwater.lineage.mapping.keys import dataset_hash
 from headwater.lineage.rows import RowSet
 from headwater.lineage.rows.catalogs import CatalogNames
 from headwater.lineage.rows.tombstones import DATA, TombstoneIndex, deletion_subject

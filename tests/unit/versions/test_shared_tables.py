@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 
 from headwater.events.administration import DatasetsUnified
 from headwater.events.jobs import OverwriteScope
-from headwater.lineage.mapping.row_builder import dataset_hash
+from headwater.lineage.mapping.keys import dataset_hash
 from headwater.lineage.questions.traversal.identities import Identities
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA

@@ -14,7 +14,7 @@ from headwater.consumers.reconcile.model import LogCommit, TableLog
 from headwater.events.names import TableName
 from headwater.events.scalars import Format
 from headwater.lineage.bulk.positions import bus_stored_until
-from headwater.lineage.mapping.row_builder import generation_text
+from headwater.lineage.mapping.keys import generation_text
 from headwater.lineage.questions.gaps.sequences import find_pending_gaps
 from headwater.lineage.questions.traversal.identities import Identities
 from headwater.lineage.questions.traversal.reconciled import RECONCILED, REUSE_MICROS, is_pointer

@@ -25,7 +25,8 @@ from headwater.events.jobs import (
 )
 from headwater.events.names import JobName, TableName
 from headwater.lineage.api import DataLineage, DeletesDataLineage, LineageMeta, TableLineage
-from headwater.lineage.mapping.row_builder import cap_time, clean_text, job_name_key, qualified_job_name
+from headwater.lineage.mapping.keys import clean_text, job_name_key, qualified_job_name
+from headwater.lineage.mapping.row_builder import cap_time
 from headwater.lineage.predicates import where
 
 StoreCall: TypeAlias = Callable[[LineageMeta], None]

@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from headwater.lineage.bulk.packing import PackedRows
-from headwater.lineage.rows.columns import RowTuple
+from headwater.lineage.rows.model import RowTuple
 from headwater.lineage.sql.errors import StoreDataError
 from headwater.lineage.sql.upsert import upsert_text
 

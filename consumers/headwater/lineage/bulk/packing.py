@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from headwater.lineage.rows import KINDS, Row, RowKind, combine_rows
-from headwater.lineage.rows.columns import RowTuple, key_picker, packer
+from headwater.lineage.rows.model import RowTuple
 from headwater.lineage.sql.upsert import ORDER, upsert_text
 
 _KIND_OF: Final = {kind.name: kind for kind in KINDS}
@@ -39,7 +39,7 @@ def pack_rows(rows: Iterable[Row]) -> list[PackedRows]:
         if known is not row:
             of_kind[row.id] = combine_rows(known, row)
     return [
-        PackedRows(name, sorted(map(packer(_KIND_OF[name]), by_kind[name].values()), key=key_picker(_KIND_OF[name])))
+        PackedRows(name, sorted([row.values for row in by_kind[name].values()], key=_KIND_OF[name].pick_primary_key))
         for name in sorted(by_kind, key=ORDER.__getitem__)
     ]
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from headwater.lineage.bulk.api import BusPartition, ConsumerOffset, IngestProgress
 from headwater.lineage.bulk.insert_or_update import insert_or_update, keep_greatest
-from headwater.lineage.mapping.row_builder import clean_text
+from headwater.lineage.mapping.keys import clean_text
 from headwater.lineage.rows import hash_key
 from headwater.lineage.sql.writer_tables import INGESTS, OFFSETS
 

@@ -10,8 +10,7 @@ from headwater.events.clock import micros_of
 from headwater.events.health import Closed, Gap, Heartbeat
 from headwater.events.jobs import JobEvent
 from headwater.lineage.mapping.jobs import map_job_event
-from headwater.lineage.mapping.row_builder import (
-    RowBuilder,
+from headwater.lineage.mapping.keys import (
     catalog_hash,
     clean_text,
     dataset_hash,
@@ -20,6 +19,7 @@ from headwater.lineage.mapping.row_builder import (
     to_json_text,
     uuid_bytes,
 )
+from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.values import Value
 

@@ -26,9 +26,8 @@ from headwater.events.catalog import (
 from headwater.events.changes import RenameTable
 from headwater.events.envelope import Event
 from headwater.events.names import DatasetId, TableName
-from headwater.lineage.mapping.row_builder import (
+from headwater.lineage.mapping.keys import (
     NO_NAME,
-    RowBuilder,
     catalog_hash,
     clean_text,
     dataset_hash,
@@ -36,6 +35,7 @@ from headwater.lineage.mapping.row_builder import (
     table_name_key,
     to_json_text,
 )
+from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.values import Value
 

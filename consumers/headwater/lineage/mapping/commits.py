@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from headwater.events.jobs import CommitEvidence, CommitKind, Committed, Input, Output, RangeStart
-from headwater.lineage.mapping.row_builder import (
-    Place,
-    RowBuilder,
-    clean_text,
-    job_name_key,
-    place_of,
-    row_id,
-    to_json_text,
-    uuid_bytes,
-)
+from headwater.lineage.mapping.keys import clean_text, job_name_key, to_json_text, uuid_bytes
+from headwater.lineage.mapping.places import Place, place_of
+from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.values import Value, hash_key
+from headwater.lineage.rows.values import Value
 
 ALL: Final = "ALL"
 """A write was made from everything that its commit read."""
@@ -50,90 +42,86 @@ def map_commit(event: Committed, build: RowBuilder) -> None:
         clean_text(event.operation),
         None if event.evidence is CommitEvidence.OBSERVED else event.evidence.value,
     )
-    build.observed(t.COMMIT, key, facts=facts)
-    commit = (event.barrier, hash_key(t.COMMIT.name, key))
-    sources = [place_of(each, (each.mode, each.tag, None, None, None, None)) for each in event.inputs]
-    made_from = [_made_from(each, event) for each in event.outputs]
-    sinks = [
-        place_of(each, (None, None, each.commit_kind, each.replaced, how, each.schema_id))
-        for each, (how, _) in zip(event.outputs, made_from, strict=True)
-    ]
+    commit = (event.barrier, build.observed(t.COMMIT, key, facts=facts)[0])
+    sources = tuple([place_of(each, (each.mode, each.tag, None, None, None, None)) for each in event.inputs])
+    made_from = tuple([_made_from(each, event) for each in event.outputs])
+    sinks = tuple(
+        [
+            place_of(each, (None, None, each.commit_kind, each.replaced, how, each.schema_id))
+            for each, (how, _) in zip(event.outputs, made_from, strict=True)
+        ]
+    )
     reads = [_add_read(each, place, commit, build) for each, place in zip(event.inputs, sources, strict=True)]
     for output, place, (how, indexes) in zip(event.outputs, sinks, made_from, strict=True):
         _add_write(output, place, commit, [reads[each] for each in indexes or ()] if how == SOME else (), build)
-    tables = _Tables(
-        event.job is not None,
-        job,
-        parent,
-        run,
-        event.fingerprint,
-        event.evidence is CommitEvidence.RECONCILED,
-        [indexes for _, indexes in made_from],
-    )
-    same = (*tables[:-1], tuple([each.id for each in sources]), tuple([each.id for each in sinks]), tuple(tables.edges))
-    build.repeat(same, partial(_add_tables, tables, sources, sinks, build))
+    is_reconciled = event.evidence is CommitEvidence.RECONCILED
+    tables = _CommitTables((*job, *parent), run, event.fingerprint, is_reconciled, sources, sinks, made_from)
+    build.repeat(_add_tables, tables)
 
 
-class _Tables(NamedTuple):
-    """What a commit says of tables, whichever versions it read and wrote."""
-
-    has_job: bool
-    job: tuple[Value, Value]
-    parent: tuple[Value, Value]
-    run: Value
-    fingerprint: Value
-    is_reconciled: bool
-    edges: list[tuple[int, ...] | None]
-    """For each output the indexes of the inputs that it was made from, as far as that is known."""
+_MadeFrom: TypeAlias = "tuple[str, tuple[int, ...] | None]"
 
 
-def _made_from(output: Output, event: Committed) -> tuple[str, tuple[int, ...] | None]:
+def _made_from(output: Output, event: Committed) -> _MadeFrom:
     """Return what an output was made from, and the indexes of those inputs if it is known."""
     indexes, count = output.made_from, len(event.inputs)
-    if indexes is None or not all(0 <= index < count for index in indexes):
+    if indexes is None or (indexes and not (min(indexes) >= 0 and max(indexes) < count)):
         return UNKNOWN, None
     return ALL if len(set(indexes)) == count else SOME, indexes
 
 
-def _add_read(source: Input, place: Place, commit: tuple[int, bytes], build: RowBuilder) -> tuple[Value, ...]:
-    """Add a read, and return its key."""
+def _add_read(source: Input, place: Place, commit: tuple[int, bytes], build: RowBuilder) -> bytes:
+    """Add a read, and return its id."""
     since, candidates = source.since or _NO_START, to_json_text(source.candidates) if source.candidates else None
     texts = (clean_text(source.version), clean_text(since.version), candidates)
     key = (*commit, place.id, source.snapshot, since.snapshot, *texts)
-    build.observed(t.READ, key, (source.rows, source.bytes))
-    return key
+    number: bytes = build.observed(t.READ, key, (source.rows, source.bytes))[0]
+    return number
 
 
 def _add_write(
-    output: Output, place: Place, commit: tuple[int, bytes], edges: Sequence[tuple[Value, ...]], build: RowBuilder
+    output: Output, place: Place, commit: tuple[int, bytes], edges: Sequence[bytes], build: RowBuilder
 ) -> None:
-    """Add a write, with edges to some reads: only if they say something new, as nearly all writes use all reads of
-    their commit."""
+    """Add a write, with edges to some reads by their ids: only if they say something new, as nearly all writes use all
+    reads of their commit."""
     candidates = to_json_text(output.candidates) if output.candidates else None
     key = (*commit, place.id, output.snapshot, clean_text(output.version), candidates)
-    build.observed(t.WRITE, key, (output.parent, output.rows, output.bytes))
+    write = build.observed(t.WRITE, key, (output.parent, output.rows, output.bytes))[0]
     for read in edges:
-        build.observed(t.COMMIT_EDGE, (commit[0], row_id(t.WRITE, key), row_id(t.READ, read)))
+        build.observed(t.COMMIT_EDGE, (commit[0], write, read))
 
 
-def _add_tables(tables: _Tables, sources: Sequence[Place], sinks: Sequence[Place], build: RowBuilder) -> None:
-    if tables.has_job:
-        build.observed(t.JOB, tables.job)
+class _CommitTables(NamedTuple):
+    """What a commit says of tables, whichever versions it read and wrote."""
+
+    job: tuple[Value, ...]
+    """The job, and its parent."""
+    run: Value
+    fingerprint: Value
+    is_reconciled: bool
+    sources: tuple[Place, ...]
+    sinks: tuple[Place, ...]
+    made_from: tuple[_MadeFrom, ...]
+
+
+def _add_tables(build: RowBuilder, tables: _CommitTables) -> None:
+    job, run, fingerprint, is_reconciled, sources, sinks, made_from = tables
+    if job[0] is not None:
+        build.observed(t.JOB, job[:2])
     for place in (*sources, *sinks):
         build.used(place)
         build.constant(t.PLACE, place.key)
-    job = (tables.fingerprint, *tables.job, *tables.parent)
-    for sink, indexes in zip(sinks, tables.edges, strict=True):
+    for sink, (_, indexes) in zip(sinks, made_from, strict=True):
         if sink.is_table:
             certainty = POSSIBLE if indexes is None else EXACT
             for source in sources if indexes is None else [sources[index] for index in indexes]:
                 names = (sink.name_alone, source.name_alone, source.opaque, certainty)
-                build.observed(t.TABLE_EDGE, (sink.hash, source.hash, *job, *names))
-    if tables.is_reconciled:  # which job it was isn't known
+                build.observed(t.TABLE_EDGE, (sink.hash, source.hash, fingerprint, *job, *names))
+    if is_reconciled:  # which job it was isn't known
         return
     for side, places in ((SOURCE, sources), (SINK, sinks)):
         for place in places:
-            map_table_access(side, place, (*tables.job, *tables.parent, tables.run), build)
+            map_table_access(side, place, (*job, run), build)
 
 
 def map_table_access(side: str, place: Place, job: tuple[Value, ...], build: RowBuilder) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 from headwater.events.jobs import (
     Committed,
@@ -14,14 +13,10 @@ from headwater.events.jobs import (
     JobStatusChanged,
     LineageRetention,
     RunScope,
-    SinkSchema,
-    SourceSchema,
     StatementFailed,
 )
-from headwater.lineage.mapping.commits import SINK, SOURCE, map_commit, map_table_access
-from headwater.lineage.mapping.row_builder import (
-    Place,
-    RowBuilder,
+from headwater.lineage.mapping.commits import map_commit
+from headwater.lineage.mapping.keys import (
     clean_text,
     dataset_hash,
     generation_text,
@@ -30,14 +25,11 @@ from headwater.lineage.mapping.row_builder import (
     to_json_text,
     uuid_bytes,
 )
+from headwater.lineage.mapping.lineage_content import map_job_lineage
+from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.values import HASH_BYTES, Value
 
-_SHAPE: Final = ("columns", "partitioning", "primary_key", "watermarks", "options")
 _DELETED_AT_END: Final = {LineageRetention.DELETE_TABLE: ("TABLES",), LineageRetention.DELETE_ALL: ("TABLES", "DATA")}
-_CONTENT: Final = {"inputs", "outputs", "columns"}
-_NO_CONTENT: Final = {"inputs": {"__all__": {"generation"}}, "outputs": {"__all__": {"generation"}}}
-"""A table that each run creates anew has the same job lineage in all of them."""
 _BEFORE_TERMINAL, _INFERRED, _REPORTED = 0, 1, 2
 
 
@@ -53,6 +45,7 @@ def _job(event: JobEvent, build: RowBuilder) -> None:
 
 
 map_job_event.register(Committed)(map_commit)
+map_job_event.register(JobLineage)(map_job_lineage)
 
 
 @map_job_event.register
@@ -137,47 +130,3 @@ def _of_failure(event: StatementFailed, build: RowBuilder) -> None:
         clean_text(event.sql),
     )
     build.observed(t.FAILED_STATEMENT, (build.producer, build.sequence), event=values)
-
-
-@map_job_event.register
-def _of_lineage(event: JobLineage, build: RowBuilder) -> None:
-    _job(event, build)
-    for each in event.catalogs:
-        build.catalog(each.name, each.id)
-    shape = (event.fingerprint, _variant(event))
-    first = (*job_name_key(event.job), clean_text(event.sql), int(event.columns_omitted))
-    build.observed(t.JOB_LINEAGE, shape, first=first)
-    job = (*job_name_key(event.job), *job_name_key(event.parent_job), uuid_bytes(event.run))
-    sides: dict[str, tuple[SourceSchema | SinkSchema, ...]] = {SOURCE: event.inputs, SINK: event.outputs}
-    for side, places in sides.items():
-        for position, schema in enumerate(places):
-            place = build.place(schema)
-            build.constant(t.JOB_LINEAGE_TABLE, (*shape, side, position), _side(schema, place))
-            map_table_access(side, place, job, build)
-    for edge in event.columns:
-        source, target = to_json_text(edge.source), to_json_text(edge.target)
-        key = (
-            edge.output,
-            edge.input,
-            source,
-            target,
-            edge.derivation.value,
-            clean_text(edge.expression),
-        )
-        build.constant(t.JOB_LINEAGE_COLUMN, (*shape, *key))
-
-
-def _side(schema: SourceSchema | SinkSchema, place: Place) -> tuple[Value, ...]:
-    detail = {name: value for name in _SHAPE if (value := getattr(schema, name))}
-    branch = clean_text(schema.branch)
-    return (place.hash, *place.name, place.format, branch, place.opaque, to_json_text(_plain(detail)))
-
-
-def _plain(detail: dict[str, Any]) -> dict[str, Any]:
-    return {name: dict(value) if hasattr(value, "items") else value for name, value in detail.items()}
-
-
-def _variant(event: JobLineage) -> bytes:
-    """Return a hash of the content, so that the same job lineage has the same key."""
-    content = event.model_dump_json(include=_CONTENT, exclude=_NO_CONTENT)
-    return blake2b(content.encode("utf-8", "replace"), digest_size=HASH_BYTES).digest()

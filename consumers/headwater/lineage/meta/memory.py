@@ -9,7 +9,7 @@ from typing import Any
 from headwater.events.clock import moment_of
 from headwater.lineage.api import DataLineage, TableLineage
 from headwater.lineage.mapping.commits import COMPACTED, SOURCE
-from headwater.lineage.mapping.row_builder import qualified_job_name
+from headwater.lineage.mapping.keys import qualified_job_name
 from headwater.lineage.meta.event_based import EventBasedLineageMeta
 from headwater.lineage.predicates import Predicate
 from headwater.lineage.rows import Row, RowSet

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from headwater.events.jobs import JobStatus
 from headwater.events.names import DatasetId
-from headwater.lineage.mapping.row_builder import dataset_hash
+from headwater.lineage.mapping.keys import dataset_hash
 from headwater.lineage.questions.runs import error_text
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import select_by_keys

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, inspect, select
 
 from headwater.lineage.bulk.positions import select_groups, select_offsets
 from headwater.lineage.rows import KINDS, Row, RowDigest, RowKind, combine_rows
-from headwater.lineage.rows.columns import RowTuple, key_picker, row_of
+from headwater.lineage.rows.model import RowTuple
 from headwater.lineage.sql.tables import column_names, table_of
 
 MOST_DIFFERENCES: Final = 20
@@ -134,11 +134,11 @@ class _Walk:
         self._digests = RowDigest(), RowDigest()
 
     def differences(self) -> Iterator[RowDifference]:
-        kind, pick = self._kind, key_picker(self._kind)
+        kind, pick = self._kind, self._kind.pick_primary_key
         one, other = next(self._one, None), next(self._other, None)
         while one is not None or other is not None:
             if one == other and one is not None:
-                self._count(RowDigest.number_of(row_of(kind, one)), 0, 1)
+                self._count(RowDigest.number_of(Row(kind, one)), 0, 1)
                 one, other = next(self._one, None), next(self._other, None)
                 continue
             keys = [None if each is None else pick(each) for each in (one, other)]
@@ -158,7 +158,7 @@ class _Walk:
     def _row(self, values: RowTuple | None, side: int) -> Row | None:
         if values is None:
             return None
-        row = row_of(self._kind, values)
+        row = Row(self._kind, values)
         self._count(RowDigest.number_of(row), side)
         return row
 

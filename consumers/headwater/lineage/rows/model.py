@@ -12,17 +12,25 @@ commutative and associative, because each part of it takes a greatest or a least
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final, NamedTuple, cast
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from headwater.lineage.rows.values import RowColumn, Value, encode
+from headwater.lineage.rows.values import RowColumn, Value, encode, key_hasher
 
+RowTuple: TypeAlias = "tuple[Any, ...]"
+"""The values of a row's columns, in the order in which every table has them."""
 NEVER: Final = -(2**63)
 """The time of something that didn't happen, where the greatest time wins."""
 NOT_YET: Final = 2**63 - 1
 """The time of something that didn't happen, where the least time wins."""
+
+
+NO_STAMP: Final = b""
+"""The stamp of a column group that no event has set. It is less than any other stamp."""
 
 
 class Precedence(Enum):
@@ -39,6 +47,11 @@ class ColumnGroup:
     name: str
     columns: tuple[RowColumn, ...]
     precedence: Precedence = Precedence.NEWEST
+
+    @cached_property
+    def blank(self) -> RowTuple:
+        """Its stamp and columns in a row for which no event has set them."""
+        return (NO_STAMP, *(None,) * len(self.columns))
 
 
 @dataclass(frozen=True)
@@ -87,9 +100,44 @@ class RowKind:
         return RowTimes._fields[: self.has_times * (2 + self.has_deletions)]
 
     @cached_property
-    def empty_groups(self) -> tuple[GroupValues | None, ...]:
-        """The groups of a row for which no event has set any column."""
-        return (None,) * len(self.groups)
+    def layout(self) -> RowLayout:
+        """Where the columns of a row stand."""
+        maxima = 1 + len(self.key)
+        times = maxima + len(self.maxima)
+        end = times + len(self.time_columns)
+        groups = []
+        for group in self.groups:
+            begin, end = end, end + 1 + len(group.columns)
+            groups.append(GroupPlace(begin, end, group.precedence is Precedence.OLDEST))
+        return RowLayout(maxima, times, times + len(self.time_columns), tuple(groups))
+
+    @cached_property
+    def pick_primary_key(self) -> Callable[[RowTuple], Any]:
+        """A function that picks the primary key from a row's values."""
+        places = {"id": 0, **{column.name: place for place, column in enumerate(self.key, 1)}}
+        return itemgetter(*(places[name] for name in self.primary_key))
+
+    @cached_property
+    def hash_key(self) -> Callable[..., bytes]:
+        """A function that returns a row's id. The values of the key are its arguments."""
+        return key_hasher(self.name, self.key)
+
+
+class GroupPlace(NamedTuple):
+    """Where a column group stands in a row: its stamp first, then its columns."""
+
+    begin: int
+    end: int
+    keeps_oldest: bool
+
+
+class RowLayout(NamedTuple):
+    """Where the columns of a row stand. The id comes first, then the key."""
+
+    maxima: int
+    times: int
+    times_end: int
+    groups: tuple[GroupPlace, ...]
 
 
 class RowTimes(NamedTuple):
@@ -115,26 +163,67 @@ class GroupValues(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the store, or what one event says about it."""
+    """A row of the store, or what one event says about it: the values of its columns, in the order in which every table
+    has them."""
 
     kind: RowKind
-    id: bytes
-    """The hash of kind and key: the row's primary key in every database."""
-    key: tuple[Value, ...]
-    maxima: tuple[Value, ...] = ()
-    times: RowTimes = NO_TIMES
-    groups: tuple[GroupValues | None, ...] = ()
-    bits: int = 0
+    values: RowTuple
+
+    @classmethod
+    def of(
+        cls,
+        kind: RowKind,
+        key: tuple[Value, ...],
+        *,
+        maxima: tuple[Value, ...] = (),
+        times: RowTimes = NO_TIMES,
+        groups: tuple[GroupValues | None, ...] = (),
+        bits: int = 0,
+    ) -> Row:
+        """Return the row of these parts."""
+        values = [kind.hash_key(*key), *key, *maxima, *times[: len(kind.time_columns)]]
+        for declared, group in zip(kind.groups, groups or (None,) * len(kind.groups), strict=True):
+            values += declared.blank if group is None else (group.stamp, *group.values)
+        return cls(kind, (*values, bits) if kind.has_bits else tuple(values))
+
+    @property
+    def id(self) -> bytes:
+        """The hash of kind and key: the row's primary key in every database."""
+        return self.values[0]  # type: ignore[no-any-return]
+
+    @property
+    def key(self) -> tuple[Value, ...]:
+        return self.values[1 : self.kind.layout.maxima]
+
+    @property
+    def maxima(self) -> tuple[Value, ...]:
+        return self.values[self.kind.layout.maxima : self.kind.layout.times]
+
+    @property
+    def times(self) -> RowTimes:
+        return RowTimes(*self.values[self.kind.layout.times : self.kind.layout.times_end])
+
+    @property
+    def groups(self) -> tuple[GroupValues | None, ...]:
+        """The column groups; None for those that no event has set."""
+        values = self.values
+        return tuple(
+            GroupValues(values[begin], values[begin + 1 : end]) if values[begin] else None
+            for begin, end, _ in self.kind.layout.groups
+        )
+
+    @property
+    def bits(self) -> int:
+        return self.values[-1] if self.kind.has_bits else 0
 
     @property
     def as_dict(self) -> dict[str, Value]:
         """Return all values by column name. Columns of a group that no event has set are None."""
         kind = self.kind
-        values = dict(zip((field.name for field in (*kind.key, *kind.maxima)), (*self.key, *self.maxima), strict=True))
-        for group, group_values in zip(kind.groups, self.groups or kind.empty_groups, strict=True):
-            column_values = (None,) * len(group.columns) if group_values is None else group_values.values
-            values.update(zip((field.name for field in group.columns), column_values, strict=True))
-        return values
+        found = dict(zip((column.name for column in (*kind.key, *kind.maxima)), self.values[1:], strict=False))
+        for group, (begin, end, _) in zip(kind.groups, kind.layout.groups, strict=True):
+            found.update(zip((column.name for column in group.columns), self.values[begin + 1 : end], strict=True))
+        return found
 
     @property
     def is_visible(self) -> bool:
@@ -144,23 +233,26 @@ class Row(NamedTuple):
 
 def combine_rows(one: Row, other: Row) -> Row:
     """Combine two rows of the same kind and key."""
-    a, b = one.times, other.times
-    span = a if a == b else RowTimes(min(a.first, b.first), max(a.last, b.last), max(a.deleted, b.deleted))
-    groups = combine_groups(one.kind, one.groups, other.groups)
-    return Row(one.kind, one.id, one.key, combine_maxima(one.maxima, other.maxima), span, groups, one.bits | other.bits)
-
-
-def combine_groups(
-    kind: RowKind, one: tuple[GroupValues | None, ...], other: tuple[GroupValues | None, ...]
-) -> tuple[GroupValues | None, ...]:
-    if one == other:
+    if one.values == other.values:
         return one
-    pairs = zip(kind.groups, one, other, strict=True)
-    return tuple([_choose_values(group.precedence, mine, theirs) for group, mine, theirs in pairs])
+    values = list(one.values)
+    merge_values(one.kind, values, other.values)
+    return Row(one.kind, tuple(values))
 
 
-def combine_maxima(one: tuple[Value, ...], other: tuple[Value, ...]) -> tuple[Value, ...]:
-    return one if one == other else tuple(map(_greatest, one, other))
+def merge_values(kind: RowKind, held: list[Any], new: Sequence[Any]) -> None:
+    """Merge the values of a row into those of another one of the same kind and key."""
+    layout = kind.layout
+    for at in range(layout.maxima, layout.times):
+        if held[at] != new[at]:
+            held[at] = _greatest(held[at], new[at])
+    for at in range(layout.times, layout.times_end):
+        if new[at] < held[at] if at == layout.times else new[at] > held[at]:
+            held[at] = new[at]
+    for place in layout.groups:
+        _merge_group(place, held, new)
+    if kind.has_bits:
+        held[-1] |= new[-1]
 
 
 def _greatest(one: Any, other: Any) -> Value:
@@ -171,12 +263,14 @@ def _greatest(one: Any, other: Any) -> Value:
     return cast("Value", max(one, other))
 
 
-def _choose_values(keep: Precedence, mine: GroupValues | None, theirs: GroupValues | None) -> GroupValues | None:
+def _merge_group(place: GroupPlace, held: list[Any], new: Sequence[Any]) -> None:
     """Choose the values of a group. One stamp belongs to one event; if two rows disagree all the same, the greater
     values win."""
-    if mine is None or theirs is None:
-        return mine or theirs
-    if mine.stamp != theirs.stamp:
-        is_newer = theirs.stamp > mine.stamp
-        return theirs if is_newer is (keep is Precedence.NEWEST) else mine
-    return max(mine, theirs, key=lambda group_values: encode(group_values.values))
+    begin, end, keeps_oldest = place
+    mine, theirs = held[begin], new[begin]
+    if mine == theirs:
+        is_chosen = bool(mine) and encode(new[begin:end]) > encode(held[begin:end])
+    else:
+        is_chosen = bool(theirs) and (not mine or (theirs < mine) is keeps_oldest)
+    if is_chosen:
+        held[begin:end] = new[begin:end]

@@ -8,20 +8,19 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from headwater.lineage.rows import KINDS, Row, RowKind
-from headwater.lineage.rows.columns import row_of
 from headwater.lineage.rows.memory import RowDigest
 from headwater.lineage.sql.tables import column_names, table_of
 
 
 def decode_row(kind: RowKind, values: Any) -> Row:
     """Return the row of values by the names of their columns."""
-    return row_of(kind, [_plain(values[name]) for name in column_names(kind)])
+    return Row(kind, tuple([_plain(values[name]) for name in column_names(kind)]))
 
 
 def select_rows(connection: Connection, kind: RowKind) -> Iterator[Row]:
     """Stream all rows of a kind."""
     found = connection.execute(select(table_of(kind)), execution_options={"yield_per": 1_000})
-    return (row_of(kind, [_plain(value) for value in values]) for values in found)
+    return (Row(kind, tuple(map(_plain, values))) for values in found)
 
 
 def store_digest(connection: Connection) -> str:

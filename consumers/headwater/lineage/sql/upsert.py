@@ -122,7 +122,7 @@ def _is_set(stamp: ColumnElement[Any]) -> ColumnElement[bool]:
 
 @cache
 def upsert_text(kind: RowKind, dialect: str) -> str:
-    """Return the upsert for `executemany` with tuples of `rows.columns.packer`."""
+    """Return the upsert for `executemany` with the values of rows."""
     insert = upsert(kind, dialect).values({name: BindParameter(name) for name in column_names(kind)})
     return _text(insert, dialect)
 

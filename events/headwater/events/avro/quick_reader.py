@@ -8,7 +8,7 @@ UTF-8, a list of several blocks) it leaves to the codec, which also says what is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache, partial
 from types import NoneType, UnionType
@@ -20,6 +20,7 @@ from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 from headwater.events import marks
+from headwater.events.avro.known_values import KnownModels, KnownSpans, KnownUuids
 from headwater.events.avro.types import AvroArray, avro_type_of, fields_of, name_field_of
 from headwater.events.base import Model, StringMap
 from headwater.events.column_lineage import ColumnEdges, ColumnLineage, unpack_edges
@@ -31,9 +32,8 @@ from headwater.events.tables import Column
 QuickRead: TypeAlias = "Callable[[bytes, int], Any]"
 _REPEATED: Final = (CatalogId, Column, DatasetId, JobName, TableName)
 """Models of which the same ones come again and again: they are looked up by their bytes."""
-_MOST_REPEATED: Final = 1 << 14
-_LONGEST_REPEATED: Final = 1_000
-"""Bytes of the longest one that is kept: memory for all of them is bounded."""
+_REPEATED_ENDS: Final = {"JobLineage": "fingerprint"}
+"""Kinds of which all from this field on comes again and again, in each run of a job."""
 _NOT_SHORT: Final = 0x81
 """The bits of a byte that a length up to 63 doesn't have."""
 _LONGEST: Final = 63
@@ -69,10 +69,10 @@ class _Compiler:
         self._depth = 1
         self._count = 0
         self._names: dict[str, Any] = {"long": _long, "size": _size, "refuse": _refuse, "epoch": EPOCH}
-        self._names.update(delta=timedelta, uuids=_Uuids())
+        self._names.update(delta=timedelta, uuids=KnownUuids())
 
     def compile(self, kind: type[Event]) -> QuickRead:
-        found = self._fields(kind)
+        found = self._fields(kind, _REPEATED_ENDS.get(kind.__name__))
         self._write("if at != len(data): refuse()", f"return {found}")
         exec("\n".join(["def read(data, at):", *self._lines]), self._names)  # noqa: S102 - only our models are in it
         read: QuickRead = self._names["read"]
@@ -102,22 +102,49 @@ class _Compiler:
         self._depth -= 1
         return found
 
-    def _fields(self, model: type[Model]) -> str:
-        found = {name: repr(field.default) for name, field in model.model_fields.items()}  # the kind isn't written
-        for name in fields_of(model):
-            field = model.model_fields.get(name)
-            if field is not None:
-                found[name] = self._value(field.annotation, tuple(field.metadata), field)
-                continue
-            of = next(each for each in found if name_field_of(each) == name)
-            word = self._value(Union[str, None])  # noqa: UP007 - a value, not a type
-            self._write(f"if {word} is not None: {found[of]} = {self._new(Format)}({word})")
-        content = ", ".join(f"{name!r}: {value}" for name, value in found.items())
+    def _fields(self, model: type[Model], repeated_from: str | None = None) -> str:
+        """Write what reads a model. Its fields from `repeated_from` on are probably known by their bytes."""
+        names = list(fields_of(model))
+        first = names.index(repeated_from) if repeated_from else len(names)
+        found = {"kind": repr(model.__name__)} if issubclass(model, Event) else {}  # it isn't written
+        for name in names[:first]:
+            self._field(model, name, found)
+        content = _pairs(found)
+        if rest := names[first:]:
+            content += f", **{self._span(lambda: self._read_fields(model, rest))}"
         return self._set(f"{self._new(_maker_of(model))}({{{content}}})")
+
+    def _read_fields(self, model: type[Model], names: Sequence[str]) -> str:
+        found: dict[str, str] = {}
+        for name in names:
+            self._field(model, name, found)
+        return self._set(f"{{{_pairs(found)}}}")
+
+    def _field(self, model: type[Model], name: str, found: dict[str, str]) -> None:
+        field = model.model_fields.get(name)
+        if field is not None:
+            found[name] = self._value(field.annotation, tuple(field.metadata), field)
+            return
+        of = next(each for each in found if name_field_of(each) == name)
+        word = self._value(Union[str, None])  # noqa: UP007 - a value, not a type
+        self._write(f"if {word} is not None: {found[of]} = {self._new(Format)}({word})")
+
+    def _span(self, read: Callable[[], str]) -> str:
+        """Read what is probably known by its bytes."""
+        known, began = self._new(KnownSpans()), self._set("at")
+        found = self._set(f"{known}.find(data, at)")
+
+        def read_and_add() -> None:
+            value = read()
+            self._write(f"{known}.add(data, {began}, at, {value})", f"{found} = {value}")
+
+        self._inside(f"if {found} is None:", read_and_add)
+        self._write(f"else: at += len({found}[0]); {found} = {found}[1]")
+        return found
 
     def _repeated(self, model: type[Model]) -> str:
         """Read a model that is probably known by its bytes."""
-        known, began = self._new(_Known()), self._set("at")
+        known, began = self._new(KnownModels()), self._set("at")
         self._skip_fields(model)
         key = self._set(f"data[{began}:at]")
         found = self._set(f"{known}.get({key})")
@@ -202,7 +229,9 @@ class _Compiler:
         if origin is tuple:
             if not isinstance(avro_type_of(FieldInfo.from_annotation(of)), AvroArray):
                 raise _UnknownTypeError
-            return self._items("[]", lambda items: f"{items}.append({self._value(arguments[0])})", "tuple")
+            add = lambda items: f"{items}.append({self._value(arguments[0])})"  # noqa: E731
+            read = partial(self._items, "[]", add, "tuple")
+            return self._span(read) if arguments[0] in _REPEATED else read()
         if of is StringMap:
             return self._items("{}", lambda items: f"{items}[{self._plain(str)}] = {self._plain(str)}", of)
         if origin is Literal:
@@ -276,24 +305,8 @@ class _Compiler:
             raise _UnknownTypeError
 
 
-class _Known(dict[bytes, Model]):
-    """Models by their bytes."""
-
-    def add(self, data: bytes, model: Model) -> None:
-        if len(self) >= _MOST_REPEATED:
-            self.clear()
-        if len(data) <= _LONGEST_REPEATED:
-            self[data] = model
-
-
-class _Uuids(dict[bytes, UUID]):
-    """UUIDs by their bytes: those of producers, runs and tables come again and again."""
-
-    def __missing__(self, data: bytes) -> UUID:
-        if len(self) >= _MOST_REPEATED:
-            self.clear()
-        found = self[data] = UUID(bytes=data)
-        return found
+def _pairs(found: dict[str, str]) -> str:
+    return ", ".join(f"{name!r}: {value}" for name, value in found.items())
 
 
 def _maker_of(model: type[Model]) -> Callable[[dict[str, Any]], Any]:

@@ -14,7 +14,7 @@ from headwater.consumers.sources import BusRecord, OffsetGap
 from headwater.consumers.writer.coordinated.slice_reader import bucket_of
 from headwater.lineage.bulk import DeadLetter
 from headwater.lineage.rows import KINDS, Row, combine_rows
-from headwater.lineage.rows.columns import RowTuple, packer, row_of
+from headwater.lineage.rows.model import RowTuple
 from headwater.lineage.rows.tables import TOMBSTONE
 
 SCHEMA: Final = "key int, data binary"
@@ -58,7 +58,7 @@ def shares_of(rows: Iterable[Row], buckets: int) -> list[Share]:
     tuples: list[dict[str, list[RowTuple]]] = [{} for _ in range(buckets)]
     for row in rows:
         number = 0 if row.kind == TOMBSTONE else bucket_of(row.id, buckets)
-        tuples[number].setdefault(row.kind.name, []).append(packer(row.kind)(row))
+        tuples[number].setdefault(row.kind.name, []).append(row.values)
     return [Share(each) for each in tuples]
 
 
@@ -77,7 +77,7 @@ class MergedShares:
             kind = _KIND_OF[name]
             into = self.tombstones if kind == TOMBSTONE else self.rows
             for values in some:
-                _merge(into, row_of(kind, values))
+                _merge(into, Row(kind, values))
         self.letters += share.letters
         self.size += size
 

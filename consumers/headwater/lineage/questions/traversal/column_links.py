@@ -13,7 +13,7 @@ from headwater.events.column_lineage import Derivation
 from headwater.lineage.mapping.commits import SINK
 from headwater.lineage.questions.traversal.views import ViewDefinition
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.columns import NO_STAMP
+from headwater.lineage.rows.model import NO_STAMP
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of
 

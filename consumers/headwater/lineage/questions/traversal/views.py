@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, select
 
 from headwater.events.names import DatasetId, TableName
-from headwater.lineage.mapping.row_builder import dataset_hash
+from headwater.lineage.mapping.keys import dataset_hash
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities, IdentityMembers
 from headwater.lineage.questions.traversal.limits import LimitCollector

@@ -12,7 +12,6 @@ from headwater.consumers.spark.pipeline.writing_tasks import TaskReply
 from headwater.lineage.bulk.dead_letters import letter_row
 from headwater.lineage.lake.merging import lake_tables
 from headwater.lineage.rows import Row
-from headwater.lineage.rows.columns import packer
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS
 
 SCHEMA: Final = "name string, data binary"
@@ -70,7 +69,7 @@ def tuples_by_table(rows: Iterable[Row]) -> dict[str, list[Sequence[Any]]]:
     """Return rows as tuples in the order of their tables' columns."""
     found: dict[str, list[Sequence[Any]]] = {}
     for row in rows:
-        found.setdefault(row.kind.name, []).append(packer(row.kind)(row))
+        found.setdefault(row.kind.name, []).append(row.values)
     return found
 
 

@@ -1,0 +1,75 @@
+"""What events repeat, by the bytes that it was read from: it is made once. Memory for all of it is bounded."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import Any, Final
+from uuid import UUID
+
+from headwater.events.base import Model
+
+MOST_MODELS: Final = 1 << 14
+LONGEST_MODEL: Final = 1_000
+"""Bytes of the longest model that is kept."""
+MOST_BYTES: Final = 8 << 20
+"""Of all spans of one field that are kept: what is made of them takes about six times as much."""
+LONGEST_SPAN: Final = 1 << 17
+_START: Final = 48
+"""Spans are looked up by so many bytes, at which few begin that go on differently."""
+_MOST_ALIKE: Final = 8
+
+
+class KnownModels(dict[bytes, Model]):
+    """Models by their bytes."""
+
+    def add(self, data: bytes, model: Model) -> None:
+        if len(self) >= MOST_MODELS:
+            self.clear()
+        if len(data) <= LONGEST_MODEL:
+            self[data] = model
+
+
+class KnownUuids(dict[bytes, UUID]):
+    """UUIDs by their bytes: those of producers, runs and tables come again and again."""
+
+    def __missing__(self, data: bytes) -> UUID:
+        if len(self) >= MOST_MODELS:
+            self.clear()
+        found = self[data] = UUID(bytes=data)
+        return found
+
+
+class KnownSpans:
+    """Values by all of their bytes, which are found without reading them.
+
+    What a value is depends on its own bytes only, and so does its end. So where the bytes of a value stand again, the
+    same value stands.
+    """
+
+    def __init__(self) -> None:
+        self._by_start: OrderedDict[bytes, deque[tuple[bytes, Any]]] = OrderedDict()
+        self.size = 0
+        """Bytes of all of them."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (data for some in self._by_start.values() for data, _ in some)
+
+    def find(self, data: bytes, at: int) -> tuple[bytes, Any] | None:
+        """Return the bytes of the known value that stands here, and the value."""
+        for known in self._by_start.get(data[at : at + _START], ()):
+            if data.startswith(known[0], at):
+                return known
+        return None
+
+    def add(self, data: bytes, at: int, end: int, value: Any) -> None:
+        if end - at > LONGEST_SPAN:
+            return
+        alike = self._by_start.setdefault(data[at : at + _START], deque())
+        alike.append((data[at:end], value))
+        self.size += end - at
+        if len(alike) > _MOST_ALIKE:
+            self.size -= len(alike.popleft()[0])
+        while self.size > MOST_BYTES:
+            _, oldest = self._by_start.popitem(last=False)
+            self.size -= sum(len(known) for known, _ in oldest)
