@@ -56,7 +56,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an acknowledgement counts before those of earlier records",
-        "publishers/headwater/publishers/kafka/pending.py",
+        "publishers/headwater/publishers/kafka/sender.py",
         "self._acked_early.add(position)\n            return",
         "self._acked_early.add(position)\n            self.acked_position = position\n            return",
         ("tests/unit/publishers/test_kafka_parts.py",),

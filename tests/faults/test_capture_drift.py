@@ -17,7 +17,7 @@ import pytest
 
 from headwater.events import Committed, Event, Format, Gap
 from headwater.listeners.capture import jvm, self_test
-from headwater.listeners.capture.reflection import ReflectionTable, read_reflection
+from headwater.listeners.capture.self_test import ReflectionTable, read_reflection
 from tests.kit.spark.driver import (
     DELTA,
     HUDI,

@@ -15,7 +15,7 @@ from headwater.events.identity.catalogs import Catalog, session_catalog
 from headwater.events.jobs import CommitKind as K
 from headwater.events.jobs import OverwriteScope as X
 from headwater.listeners.capture.driver_listener import exclude_from_capture
-from headwater.listeners.installation.application_environment import read_environment
+from headwater.listeners.installation.factories import read_environment
 from tests.kit.cases.catalog_lines import lines
 from tests.kit.spark.driver import HOST, PLAIN, Driver, Extensions, driver_fixture, edges, of, the
 

@@ -62,7 +62,7 @@ FORBIDDEN = [
     ),
     ("consumers/headwater/cli", "headwater.testing", "the command line doesn't need the testing kit"),
     ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.records", "layers within capture"),
-    ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.translation", "layers within capture"),
+    ("listeners/headwater/listeners/capture/plan", "headwater.listeners.capture.pipeline", "layers within capture"),
     (
         "listeners/headwater/listeners/capture/formats/delta",
         "headwater.listeners.capture.formats",

@@ -18,8 +18,7 @@ from headwater.events.keys import headers_of, key_of
 from headwater.events.producer import Producer
 from headwater.journal import Journal, JournalOptions
 from headwater.journal.files import OS_FILES
-from headwater.listeners.bus.producer_progress import ProducerProgress
-from headwater.listeners.bus.run_ends import append_run_ends
+from headwater.listeners.bus.producer_progress import ProducerProgress, append_run_ends
 from headwater.testing.examples import DRAFTS
 from tests.kit.effort import examples
 

@@ -22,7 +22,7 @@ from headwater.errors import HeadwaterError, TransientError
 from headwater.forwarders.topic_producer import TopicProducer
 from headwater.publishers.kafka import KafkaConfig
 from headwater.publishers.kafka.cluster import KafkaCluster
-from headwater.publishers.kafka.error_tracker import ErrorTracker
+from headwater.publishers.kafka.errors import ErrorTracker
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}
 """A port where nobody listens."""

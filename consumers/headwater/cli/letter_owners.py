@@ -114,7 +114,7 @@ def opened_letters(given: Namespace, *, is_retry: bool = False, readonly: bool =
 def _logs(spools: Iterable[Path], listener: str) -> list[tuple[str, DeadLetterLog]]:
     """Return the logs of all listeners, or of one, in all directories of spools."""
     from headwater.journal import DeadLetterLog  # noqa: PLC0415
-    from headwater.listeners.bus.dead_letters import DIRECTORY  # noqa: PLC0415
+    from headwater.listeners.bus.delivery import DIRECTORY  # noqa: PLC0415
 
     there = [path for spool in spools for path in sorted((spool / DIRECTORY).glob("*")) if path.is_dir()]
     found = [(path.name, DeadLetterLog(path)) for path in there if listener in {"", path.name}]

@@ -2,6 +2,8 @@
 
 An answer means what `fsync` says: with `always` and `interval` that the records are on the disk, with `none` that they
 are in the kernel, and survive the process only. Each spool's listener writes to a partition of its own.
+
+Holds the limits of a local log in partitions that nobody writes to, on an executor: no batch waits for it.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import errno
 import functools
 import logging
 import os
+import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -33,10 +37,46 @@ from headwater.journal import (
     SyncFailedError,
 )
 from headwater.journal.filesystem import file_system_of
-from headwater.publishers.maintenance import LogMaintenance
 from headwater.spi import WRONG_KEY, CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition
 
 _LOG = logging.getLogger(__name__)
+_INTERVAL_SECONDS: Final = 3600.0
+"""Seconds between rounds."""
+
+
+class LogMaintenance:
+    """Runs one round at a time: when it is first asked, and then once an hour."""
+
+    def __init__(self, log: LocalLog, executor: Executor) -> None:
+        self._log = log
+        self._executor = executor
+        self._stopped = threading.Event()
+        self._round: Future[None] | None = None
+        self._started = float("-inf")
+
+    def run_if_due(self) -> None:
+        """Start a round if the last one is long enough ago. Called after each batch; costs a look at the clock."""
+        now = time.monotonic()
+        if now - self._started < _INTERVAL_SECONDS or (self._round is not None and not self._round.done()):
+            return
+        self._started = now
+        self._round = self._executor.submit(self._run)
+
+    def stop(self) -> None:
+        """Start no other round, and log nothing more."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        try:
+            dropped = 0 if self._stopped.is_set() else self._log.trim()
+        except (HeadwaterError, OSError) as e:
+            if not self._stopped.is_set():
+                _LOG.info("the limits of the log %s can't be held now: %s", self._log.directory, e)
+            return
+        if dropped:
+            _LOG.info("%d segments of %s were beyond its limits, and are dropped", dropped, self._log.directory)
+
+
 _SYNC_SECONDS: Final = 1.0
 """A batch waits so long for the disk at most; after that it is `flush` that waits, as long as it may."""
 _MIN_LOG_BYTES: Final = 64 << 10

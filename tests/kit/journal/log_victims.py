@@ -31,7 +31,7 @@ from headwater.events.names import JobName
 from headwater.events.producer import Producer
 from headwater.journal import GroupBatch, LocalLog, StorageError, options
 from headwater.listeners.bus import Bus, BusOptions
-from headwater.publishers import maintenance
+from headwater.publishers import log
 from headwater.publishers.log import LogFactory
 from headwater.spi import Application, RecordBatch
 from headwater.testing.examples import COMMITTED
@@ -42,7 +42,7 @@ FSYNC = ("none", "interval", "always")
 JOBS = 3
 QUICKLY = {
     (options, "_USUAL_SEGMENT"): 16 << 10,
-    (maintenance, "_INTERVAL_SECONDS"): 0.05,
+    (log, "_INTERVAL_SECONDS"): 0.05,
 }
 """Small segments, so that there are many, and hardly a moment in which no limits are held."""
 

@@ -12,7 +12,7 @@ from headwater.config import read_config
 from headwater.errors import HeadwaterError
 from headwater.publishers.kafka.cluster import KafkaCluster
 from headwater.publishers.kafka.config import KafkaConfig
-from headwater.publishers.kafka.error_tracker import ErrorTracker
+from headwater.publishers.kafka.errors import ErrorTracker
 from tests.kit.kafka.conf import IMPATIENT
 
 

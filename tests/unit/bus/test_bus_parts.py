@@ -16,7 +16,7 @@ from headwater.events.envelope import Event, EventFamily
 from headwater.events.jobs import JobStatus, JobType
 from headwater.events.names import JobName
 from headwater.journal.files import OS_FILES
-from headwater.listeners.bus.executor import DaemonExecutor
+from headwater.listeners.bus.listener_creation import DaemonExecutor
 from headwater.listeners.bus.outstanding_records import InvalidAcknowledgementError, OutstandingRecords
 from headwater.listeners.bus.producer_progress import ProducerProgress, read_progress, write_progress
 from headwater.listeners.bus.spool_manifest import ALL_FAMILIES, SpoolManifest, read_manifest
@@ -129,7 +129,8 @@ def test_the_executor_cancels_what_waits() -> None:
 @pytest.mark.slow
 def test_a_process_ends_though_a_task_of_the_executor_does_not() -> None:
     program = (
-        "import threading; from headwater.listeners.bus.executor import DaemonExecutor; began = threading.Event();"
+        "import threading; from headwater.listeners.bus.listener_creation import DaemonExecutor;"
+        "began = threading.Event();"
         "DaemonExecutor('x').submit(lambda: (began.set(), threading.Event().wait())); began.wait(); print('over')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

@@ -12,7 +12,7 @@ from headwater.events import Gap
 from headwater.events.envelope import Event
 from headwater.journal import JournalRecord, LocalLog
 from headwater.journal.dead_letters import WHY
-from headwater.listeners.bus.dead_letters import DIRECTORY
+from headwater.listeners.bus.delivery import DIRECTORY
 from headwater.spi import EventRecord, RecordBatch, RefusedRecordError, SpoolPosition
 from headwater.testing.examples import DRAFTS
 from tests.kit.bus.scripts import Taking, bus_of, emit_all, firsts, ids

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.listeners.bus.isolation import Isolation, configured_isolation
+from headwater.listeners.bus.listener_creation import Isolation, configured_isolation
 from headwater.listeners.bus.shipper import start
-from headwater.listeners.bus.shipper.linger import DEFAULT_SECONDS, linger_seconds
+from headwater.listeners.bus.shipper.start import DEFAULT_SECONDS, linger_seconds
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from headwater.jvm.bundled import ArchiveFacts
 from headwater.jvm.loader import ClassOrigin, LoaderState
 from headwater.listeners import capture
 from headwater.listeners.capture.jvm import DegradedPart
-from headwater.listeners.capture.reflection import ReflectionTable, parse_reflection
-from headwater.listeners.capture.self_test import SelfTest
+from headwater.listeners.capture.self_test import ReflectionTable, SelfTest, parse_reflection
 
 HERE: Final = Path(capture.__file__).parent
 FOLDERS: Final = sorted(path.parent for path in HERE.rglob("java/*.java") if path.name.endswith("Extractor.java"))

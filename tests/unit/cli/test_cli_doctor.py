@@ -40,7 +40,7 @@ from headwater.listeners.bus.listener_creation import ListenerSpec
 from headwater.listeners.bus.shipper import start
 from headwater.listeners.capture.formats import CORE
 from headwater.listeners.capture.jvm import source_groups
-from headwater.listeners.capture.reflection import parse_reflection
+from headwater.listeners.capture.self_test import parse_reflection
 from headwater.plugins import extra_command
 from headwater.publishers import checks
 from headwater.spi import CheckResult, CheckStatus, Diagnosable, Listener, ListenerContext

@@ -22,7 +22,7 @@ from headwater.consumers.reconcile.model import LogCommit, TableLog, TableLogErr
 from headwater.consumers.reconcile.table_logs import location_in, read_table_log
 from headwater.events import DatasetId
 from headwater.events.jobs import CommitKind, OverwriteScope, RangeStart, ReadMode
-from headwater.listeners.capture.formats.delta import commit_kinds as delta_kinds
+from headwater.listeners.capture.formats.delta import commits as delta_kinds
 from headwater.listeners.capture.formats.delta.commits import DeltaCommit
 
 TABLE = "9c12d441-03fe-4693-9a96-a0705ddf6901"

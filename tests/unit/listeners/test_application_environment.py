@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.events.identity.hosts import Endpoint
-from headwater.listeners.installation.application_environment import read_configuration, read_environment
+from headwater.listeners.installation.factories import read_configuration, read_environment
 from headwater.listeners.settings import read_settings
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headwater.events.jobs import RangeStart
-from headwater.listeners.capture.formats.hudi.streams import range_of, versions_of
+from headwater.listeners.capture.formats.hudi.read_versions import range_of, versions_of_batch
 from headwater.listeners.capture.formats.hudi.timelines import HudiInstant
 from headwater.listeners.capture.formats.protocol import ReadVersion
 from headwater.listeners.capture.plan.tree import PlanNode
@@ -106,10 +106,10 @@ def test_the_offset_in_front_of_the_first_batch_is_the_sources_own() -> None:
     node = PlanNode(0, "StreamingRelation", None, (), (), {})
     offsets = OffsetRange(None, offset("20261121150702468"))
     facts = StatementFacts(looked_up={"hudi": looked_up})
-    [found] = versions_of("/t", node, offsets, facts)
+    [found] = versions_of_batch("/t", node, offsets, facts)
     assert (found.since, found.why) == (RangeStart(snapshot=20261121150659065, version="20261121150700201"), None)
     looked_up["begins"].append(["/t", offset("000")])
-    [found] = versions_of("/t", node, offsets, facts)
+    [found] = versions_of_batch("/t", node, offsets, facts)
     assert found.since is None
     assert found.why
 

@@ -12,8 +12,8 @@ from headwater.events.jobs import CommitKind, OverwriteScope, RangeStart, ReadMo
 from headwater.events.redaction import Redactor
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats import installed
-from headwater.listeners.capture.formats.iceberg.outside_commits import outside_commit
-from headwater.listeners.capture.formats.iceberg.streams import versions_of
+from headwater.listeners.capture.formats.iceberg.read_versions import versions_of_batch
+from headwater.listeners.capture.formats.iceberg.write_results import outside_commit
 from headwater.listeners.capture.formats.protocol import ReadVersion
 from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import OffsetRange, StatementFacts
@@ -77,7 +77,7 @@ def read(start: str, end: str, **line: Any) -> ReadVersion:
     known = {**FIELDS, "5..6": {"first": 5, "before": 4, "at": 1, "adds": 0, "adds_later": 1} | line}
     facts = StatementFacts(looked_up={"iceberg": {"streamed": known}})
     node = PlanNode(0, "StreamingDataSourceV2Relation", None, (), (), {})
-    [found] = versions_of(node, OffsetRange(start, end), facts)
+    [found] = versions_of_batch(node, OffsetRange(start, end), facts)
     return found
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from headwater.events.jobs import ParentRun, SparkDetails
 from headwater.events.names import JobName
-from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns, names
+from headwater.listeners.jobs import ApplicationFacts, ApplicationRuns, configuration
 from headwater.listeners.jobs.configuration import select_configuration
 from headwater.listeners.jobs.parents import parent_run
 from headwater.listeners.settings import Settings
@@ -94,11 +94,11 @@ def test_a_configured_name_needs_no_user_before_it(caplog: pytest.LogCaptureFixt
     ],
 )
 def test_names_are_on_one_line(given: str, expected: str) -> None:
-    assert names.clean_name(given) == expected
+    assert configuration.clean_name(given) == expected
 
 
 def test_long_names_are_cut_but_stay_apart() -> None:
-    one, other = names.clean_name("x" * 5_000 + "1"), names.clean_name("x" * 5_000 + "2")
+    one, other = configuration.clean_name("x" * 5_000 + "1"), configuration.clean_name("x" * 5_000 + "2")
     assert len(one) == len(other) == 512
     assert one != other
 

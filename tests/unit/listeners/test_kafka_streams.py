@@ -14,7 +14,7 @@ from headwater.listeners.capture.batch.write_lineage import lineage_of_write
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats import installed
 from headwater.listeners.capture.formats.kafka import KafkaFormat
-from headwater.listeners.capture.formats.kafka.streams import version_of
+from headwater.listeners.capture.formats.kafka.read_versions import version_of
 from headwater.listeners.capture.formats.protocol import ReadVersion, SourceRelation, StatementWrites, StreamStart
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import OffsetRange, StatementFacts

@@ -25,7 +25,7 @@ from headwater.listeners.capture.plan.columns import (
     merge_lineage,
 )
 from headwater.listeners.capture.plan.columns.rendering import MAX_LENGTH
-from headwater.listeners.capture.plan.columns.types import keeps_values
+from headwater.listeners.capture.plan.columns.values import keeps_values
 from headwater.listeners.capture.plan.tree import Plan, PlanError
 from tests.kit.plan import big
 from tests.kit.plan.building import Building, column

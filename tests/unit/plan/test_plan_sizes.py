@@ -16,7 +16,7 @@ from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.batch.write_lineage import WriteLineage
 from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import Plan
-from headwater.listeners.capture.plan_sizes import size_of_lineage, size_of_plan
+from headwater.listeners.capture.plan_cache import size_of_lineage, size_of_plan
 from tests.kit.plan.big import joins, unions, wide
 from tests.kit.plan.cases import recorded
 

@@ -16,8 +16,7 @@ from typing import TextIO
 
 import pytest
 
-from headwater.publishers.console import ConsoleConfig, ConsoleFactory, ConsoleListener
-from headwater.publishers.line_writer import LineWriter
+from headwater.publishers.console import ConsoleConfig, ConsoleFactory, ConsoleListener, LineWriter
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.memory import MemoryContext
 

@@ -12,10 +12,9 @@ from confluent_kafka import KafkaError
 from headwater.config import read_config
 from headwater.errors import ConfigurationError, TransientError
 from headwater.publishers.kafka import KafkaConfig, KafkaFactory
-from headwater.publishers.kafka.error_tracker import ErrorTracker
-from headwater.publishers.kafka.errors import describe_error
-from headwater.publishers.kafka.pending import PendingRecords
-from headwater.publishers.kafka.properties import NAMES, describe_fault
+from headwater.publishers.kafka.config import NAMES, describe_fault
+from headwater.publishers.kafka.errors import ErrorTracker, describe_error
+from headwater.publishers.kafka.sender import PendingRecords
 from headwater.spi import SpoolPosition
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.listeners import batch

@@ -17,7 +17,7 @@ from headwater.cli.doctor.class_files import Jars
 from headwater.cli.doctor.compiled_classes import check_compiled_classes
 from headwater.cli.doctor.format_jars import check_format_jars
 from headwater.listeners.capture.formats import installed, java_parts
-from headwater.listeners.capture.reflection import ReflectedMember, lazy_name, read_reflection
+from headwater.listeners.capture.self_test import ReflectedMember, lazy_name, read_reflection
 from headwater.listeners.spark_versions import untested
 from headwater.plugins import own_version
 from headwater.spi import CheckResult

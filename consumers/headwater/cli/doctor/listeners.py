@@ -10,9 +10,15 @@ from uuid import uuid4
 
 from headwater.errors import HeadwaterError, PluginError, TransientError
 from headwater.events.clock import ProducerClock
-from headwater.listeners.bus.executor import DaemonExecutor
-from headwater.listeners.bus.isolation import Isolation, configured_isolation, own_configuration
-from headwater.listeners.bus.listener_creation import DriverListenerContext, ListenerSpec, configured_listeners
+from headwater.listeners.bus.listener_creation import (
+    DaemonExecutor,
+    DriverListenerContext,
+    Isolation,
+    ListenerSpec,
+    configured_isolation,
+    configured_listeners,
+    own_configuration,
+)
 from headwater.listeners.bus.shipper.start import check_start
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.listeners.threads import DaemonThread

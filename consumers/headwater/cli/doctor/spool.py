@@ -16,7 +16,7 @@ from headwater.errors import HeadwaterError
 from headwater.journal import find_orphans
 from headwater.journal.filesystem import FileSystem, FileSystemKind, file_system_of
 from headwater.listeners.bus.spool import journal_options, spool_places
-from headwater.listeners.bus.spool_listeners import waiting_listeners
+from headwater.listeners.bus.spool_listing import waiting_listeners
 from headwater.listeners.settings import PREFIX, Settings
 from headwater.spi import CheckResult
 

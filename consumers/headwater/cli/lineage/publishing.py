@@ -86,8 +86,10 @@ def publish(name: str, configuration: dict[str, str], draft: Event) -> None:
 
 def _publish_records(name: str, configuration: dict[str, str], records: Sequence[EventRecord]) -> None:
     from headwater.events.clock import ProducerClock  # noqa: PLC0415
-    from headwater.listeners.bus.executor import DaemonExecutor  # noqa: PLC0415
-    from headwater.listeners.bus.listener_creation import DriverListenerContext  # noqa: PLC0415
+    from headwater.listeners.bus.listener_creation import (  # noqa: PLC0415
+        DaemonExecutor,
+        DriverListenerContext,
+    )
 
     application = Application(f"headwater-{uuid4()}", "headwater")
     problems: list[str] = []

@@ -12,8 +12,7 @@ from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
 from headwater.cli.spool.arguments import add_directory, local_places
 from headwater.errors import HeadwaterError
-from headwater.listeners.bus.spool_listeners import drop_listener, rename_listener
-from headwater.listeners.bus.spool_listing import SpoolStatus, SpoolSummary, list_spools
+from headwater.listeners.bus.spool_listing import SpoolStatus, SpoolSummary, drop_listener, list_spools, rename_listener
 
 _COLUMNS: Final = ("spool", "what became of it")
 _HELD: Final = {

@@ -20,14 +20,17 @@ from headwater.journal import StorageError
 from headwater.listeners.bus.delivery import Delivery
 from headwater.listeners.bus.event_emitter import EventEmitter
 from headwater.listeners.bus.handover import hand_over, open_handover
-from headwater.listeners.bus.isolation import Isolation, configured_isolation
-from headwater.listeners.bus.listener_creation import ListenerSpec, configured_listeners
+from headwater.listeners.bus.listener_creation import (
+    Isolation,
+    ListenerSpec,
+    configured_isolation,
+    configured_listeners,
+)
 from headwater.listeners.bus.listener_worker import FlushWait, ListenerWorker, WorkerFlush, await_flushes
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.report import BusReport, ProgressSignal, ShipperReport, SpoolShipment
 from headwater.listeners.bus.shipper import ShipperProcess
-from headwater.listeners.bus.shipper.linger import linger_seconds
-from headwater.listeners.bus.shipper.start import Orders
+from headwater.listeners.bus.shipper.start import Orders, linger_seconds
 from headwater.listeners.bus.spool import Spool, open_spool
 from headwater.listeners.bus.spool_manifest import SpoolManifest
 from headwater.listeners.metrics.exporter import MetricsExporter

@@ -28,6 +28,7 @@ from headwater.journal import (
     remove_journal,
     remove_remains,
 )
+from headwater.listeners.bus.gap_tracker import SpoolSource
 from headwater.listeners.bus.handover import Handover
 from headwater.listeners.bus.handover_file import HandoverFile
 from headwater.listeners.bus.handover_inbox import HandoverInbox
@@ -35,15 +36,12 @@ from headwater.listeners.bus.listener_calls import StopSignal
 from headwater.listeners.bus.listener_creation import ListenerFactoryRunner
 from headwater.listeners.bus.listener_worker import ListenerWorker, stop_workers
 from headwater.listeners.bus.options import BusOptions
-from headwater.listeners.bus.producer_progress import PROGRESS_CURSOR
+from headwater.listeners.bus.producer_progress import PROGRESS_CURSOR, append_run_ends
 from headwater.listeners.bus.report import ListenerMeter, ProgressSignal, SpoolShipment
-from headwater.listeners.bus.run_ends import append_run_ends
 from headwater.listeners.bus.spool_dispatcher import OnRefused, SpoolDispatcher
-from headwater.listeners.bus.spool_listeners import describe_stranded, waiting_listeners
-from headwater.listeners.bus.spool_listing import size_of
+from headwater.listeners.bus.spool_listing import describe_stranded, size_of, waiting_listeners
 from headwater.listeners.bus.spool_manifest import ALL_FAMILIES, read_manifest
 from headwater.listeners.bus.spool_reader import OnLost
-from headwater.listeners.bus.spool_source import SpoolSource
 from headwater.listeners.threads import PeriodicThread
 
 _LOG = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from uuid import uuid4
 from headwater.errors import HeadwaterError, TransientError
 from headwater.journal import Files, Journal, JournalOptions, StorageError, remove_journal
 from headwater.journal.files import OS_FILES, sync_path
-from headwater.listeners.bus.executor import DaemonExecutor
+from headwater.listeners.bus.gap_tracker import RecordSource
 from headwater.listeners.bus.handover_file import (
     HEADER_BYTES,
     HandoverFile,
@@ -32,12 +32,11 @@ from headwater.listeners.bus.handover_file import (
     HandoverHeader,
     encode_handover,
 )
+from headwater.listeners.bus.listener_creation import DaemonExecutor
 from headwater.listeners.bus.options import DEAD_SPOOLS, Connect
-from headwater.listeners.bus.producer_progress import PROGRESS_CURSOR
-from headwater.listeners.bus.run_ends import append_run_ends
+from headwater.listeners.bus.producer_progress import PROGRESS_CURSOR, append_run_ends
 from headwater.listeners.bus.spool import spool_places
 from headwater.listeners.bus.spool_manifest import read_manifest
-from headwater.listeners.bus.spool_source import RecordSource
 from headwater.listeners.settings import PREFIX, Settings
 
 _LOG = logging.getLogger(__name__)

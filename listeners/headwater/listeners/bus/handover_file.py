@@ -26,8 +26,8 @@ from headwater.events.envelope import EventFamily
 from headwater.journal import JournalBatch, JournalRecord, MissingReason, MissingRecords
 from headwater.journal.files import Closing
 from headwater.journal.record import LARGEST_BODY
+from headwater.listeners.bus.gap_tracker import RecordSource
 from headwater.listeners.bus.spool_manifest import parse_families
-from headwater.listeners.bus.spool_source import RecordSource
 
 HEADER_BYTES: Final = 64 << 10
 _METADATA: Final = "headwater.handover"

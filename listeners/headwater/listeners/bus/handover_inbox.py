@@ -6,10 +6,10 @@ import logging
 from collections.abc import Collection, Mapping
 
 from headwater.errors import HeadwaterError
+from headwater.listeners.bus.durations import OnceLogger
 from headwater.listeners.bus.handover import Handover
 from headwater.listeners.bus.handover_file import HandoverFile, HandoverFileError
 from headwater.listeners.bus.listener_errors import describe_error
-from headwater.listeners.bus.retries import OnceLogger
 
 _LOG = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from headwater.errors import ConfigurationError, PluginError, TerminalError
+from headwater.listeners.bus.durations import Backoff
 from headwater.listeners.bus.listener_calls import AbandonedCallError, ServeResult, StopSignal
 from headwater.listeners.bus.listener_creation import ListenerFactoryRunner, ListenerInstance
 from headwater.listeners.bus.listener_errors import describe_error
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.queue_dispatcher import QueueDispatcher
 from headwater.listeners.bus.report import ListenerMeter, ListenerReport, ListenerState, ProgressSignal
-from headwater.listeners.bus.retries import Backoff
 from headwater.listeners.bus.spool_dispatcher import SpoolDispatcher
 from headwater.listeners.threads import DaemonThread
 from headwater.spi import DurableListener, Listener

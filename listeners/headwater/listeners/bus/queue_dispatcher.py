@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from headwater.errors import TerminalError
 from headwater.events.envelope import Event
+from headwater.listeners.bus.durations import OnceLogger
 from headwater.listeners.bus.listener_calls import CallError, ListenerCaller, ServeResult, StopSignal
 from headwater.listeners.bus.listener_errors import describe_error
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.report import ListenerMeter, ProgressSignal
-from headwater.listeners.bus.retries import OnceLogger
 from headwater.spi import Listener
 
 _LOG = logging.getLogger(__name__)

@@ -11,15 +11,14 @@ from headwater.events.clock import wall_micros
 from headwater.events.envelope import EventFamily
 from headwater.journal import JournalRecord as Kept
 from headwater.journal import StorageError
-from headwater.listeners.bus.durations import DeliveryTimes, RecordAges
+from headwater.listeners.bus.durations import Backoff, DeliveryTimes, OnceLogger, RecordAges
+from headwater.listeners.bus.gap_tracker import SpoolCursor, SpoolSource
 from headwater.listeners.bus.listener_calls import CallError, ListenerCaller, ServeResult, StopSignal
 from headwater.listeners.bus.listener_errors import describe_error
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.outstanding_records import InvalidAcknowledgementError, OutstandingRecords
 from headwater.listeners.bus.report import ListenerMeter, ProgressSignal
-from headwater.listeners.bus.retries import Backoff, OnceLogger
 from headwater.listeners.bus.spool_reader import OnLost, SpoolReader
-from headwater.listeners.bus.spool_source import SpoolCursor, SpoolSource
 from headwater.spi import DurableListener, RecordBatch, RefusedRecordError, SpoolPosition
 
 _LOG = logging.getLogger(__name__)

@@ -11,10 +11,9 @@ from headwater.events.envelope import Event, EventFamily
 from headwater.events.keys import FAMILY
 from headwater.journal import JournalRecord as Kept
 from headwater.journal import MissingRecords
-from headwater.listeners.bus.gap_tracker import GapTracker, LostRange
+from headwater.listeners.bus.durations import OnceLogger
+from headwater.listeners.bus.gap_tracker import GapTracker, LostRange, SpoolCursor, SpoolSource
 from headwater.listeners.bus.options import BusOptions
-from headwater.listeners.bus.retries import OnceLogger
-from headwater.listeners.bus.spool_source import SpoolCursor, SpoolSource
 from headwater.spi import EventRecord, RecordBatch
 
 _LOG = logging.getLogger(__name__)

@@ -17,9 +17,8 @@ from headwater.listeners.capture.command_registry import ignored_commands
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.driver_listener import DriverListener
 from headwater.listeners.capture.early_events import EarlyEvents
-from headwater.listeners.capture.event_attribution import Jobs
 from headwater.listeners.capture.jvm import DegradedPart, Py4jLogFilter
-from headwater.listeners.capture.pipeline import EventPipeline
+from headwater.listeners.capture.pipeline import EventPipeline, Jobs
 from headwater.listeners.capture.plan_cache import ALL
 from headwater.listeners.capture.records import InvalidRecord, MarkRecord, parse_record
 from headwater.listeners.settings import Settings

@@ -26,8 +26,7 @@ from headwater.listeners.capture.records import (
     Record,
     UnreadableRecord,
 )
-from headwater.listeners.jobs.query_runs import QueryStart
-from headwater.listeners.jobs.run_end import RunEnd
+from headwater.listeners.jobs.run_end import QueryStart, RunEnd
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.listeners.hosting.connect import ConnectServer
 from headwater.listeners.hosting.driver import HostingError, Launch
 from headwater.listeners.hosting.main_class import MainClass, run_class
-from headwater.listeners.hosting.servers import HostedServer, serve
-from headwater.listeners.hosting.thrift import ThriftServer
+from headwater.listeners.hosting.servers import ConnectServer, HostedServer, ThriftServer, serve
 
 __all__ = ["ConnectServer", "HostedServer", "HostingError", "Launch", "MainClass", "ThriftServer", "run_class", "serve"]

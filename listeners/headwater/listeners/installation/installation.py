@@ -16,11 +16,14 @@ from headwater.listeners.bus import BusOptions, BusReport
 from headwater.listeners.capture.driver_listener import exclude_from_capture
 from headwater.listeners.capture.early_events import EarlyEvents
 from headwater.listeners.hadoop import hadoop_of_context
-from headwater.listeners.installation.application_environment import read_configuration
-from headwater.listeners.installation.factories import InstallationFactories, InstalledBus, InstalledCapture
+from headwater.listeners.installation.factories import (
+    InstallationFactories,
+    InstalledBus,
+    InstalledCapture,
+    read_configuration,
+)
 from headwater.listeners.jobs import ApplicationRuns, RunEnd, blocks, read_application_facts
-from headwater.listeners.jobs.job_run_tracker import JobRunTracker
-from headwater.listeners.jobs.worker import DaemonWorker
+from headwater.listeners.jobs.job_run_tracker import DaemonWorker, JobRunTracker
 from headwater.listeners.settings import Settings, read_settings
 from headwater.listeners.threads import DaemonThread
 from headwater.spi import Application

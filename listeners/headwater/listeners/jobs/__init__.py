@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from headwater.listeners.jobs.application_facts import ApplicationFacts, read_application_facts
 from headwater.listeners.jobs.blocks import BlockEntry, JobBlock, job
-from headwater.listeners.jobs.query_runs import QueryStart
-from headwater.listeners.jobs.run_end import ENDED, FINISHED, RunEnd, run_end_of
+from headwater.listeners.jobs.configuration import ApplicationFacts, read_application_facts
+from headwater.listeners.jobs.run_end import ENDED, FINISHED, QueryStart, RunEnd, run_end_of
 from headwater.listeners.jobs.runs import ApplicationRuns, BlockRun
 
 __all__ = [

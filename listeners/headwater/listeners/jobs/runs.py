@@ -27,12 +27,10 @@ from headwater.events.jobs import (
 )
 from headwater.events.names import VALIDATION_JOB_NAMESPACE, JobName
 from headwater.listeners.attribution import Attribution, Client
-from headwater.listeners.jobs import names
-from headwater.listeners.jobs.application_facts import ApplicationFacts
-from headwater.listeners.jobs.configuration import select_configuration
+from headwater.listeners.jobs import configuration
+from headwater.listeners.jobs.configuration import ApplicationFacts, select_configuration
 from headwater.listeners.jobs.parents import parent_run
-from headwater.listeners.jobs.query_runs import QueryRun, QueryStart
-from headwater.listeners.jobs.run_end import ENDED, RunEnd
+from headwater.listeners.jobs.run_end import ENDED, QueryRun, QueryStart, RunEnd
 from headwater.listeners.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -93,8 +91,10 @@ class ApplicationRuns:
         self._unreported_ends: list[BlockRun] = []
         self._is_finishing = False
         self._has_ended = False
-        self._application = names.application_name(facts.name, facts.user)
-        self.application_job: JobName = names.job_name(self._namespace(None), settings.job_name or self._application)
+        self._application = configuration.application_name(facts.name, facts.user)
+        self.application_job: JobName = configuration.job_name(
+            self._namespace(None), settings.job_name or self._application
+        )
         self.application_run: UUID = uuid7()
 
     @property
@@ -149,7 +149,7 @@ class ApplicationRuns:
         starts_at: tuple[StartPosition, ...] = (),
     ) -> BlockRun:
         """A new run of this job. `running` are the job tags of its thread: it is inside the block they name."""
-        job = names.job_name(self._namespace(namespace), name)
+        job = configuration.job_name(self._namespace(namespace), name)
         on_end = on_end or self._settings.lineage_on_end
         outer = self._innermost(running)
         block = BlockRun(job, uuid7(), {**self._settings.tags, **tags}, outer, on_end=on_end, starts_at=starts_at)
@@ -317,7 +317,7 @@ class ApplicationRuns:
             del self._sessions[block.client.session_key]
 
     def _new_session(self, client: Client) -> BlockRun:
-        job = names.job_name(
+        job = configuration.job_name(
             self.application_job.namespace, f"{self.application_job.name}.{client.user or client.server}"
         )
         tags = {**self._settings.tags, "client.server": client.server, "client.session": client.session}
@@ -338,16 +338,18 @@ class ApplicationRuns:
         return said or self._settings.job_namespace
 
     def _job_of_statement(self, session: Mapping[str, str], sink: str | None) -> JobName:
-        namespace = self._namespace(names.session_name(session, names.NAMESPACE))
-        name = names.session_name(session, names.NAME) or self._settings.job_name
-        return names.job_name(namespace, name or f"{self._application}.{sink}" if name or sink else self._application)
+        namespace = self._namespace(configuration.session_name(session, configuration.NAMESPACE))
+        name = configuration.session_name(session, configuration.NAME) or self._settings.job_name
+        return configuration.job_name(
+            namespace, name or f"{self._application}.{sink}" if name or sink else self._application
+        )
 
     def _job_of_query(self, start: QueryStart) -> JobName:
         """Its own name, else what its session or the application says, else its id under the application's name."""
-        namespace = self._namespace(names.session_name(start.session, names.NAMESPACE))
-        own = names.clean_name(start.stream.query_name or "")
-        name = own or names.session_name(start.session, names.NAME) or self._settings.job_name
-        return names.job_name(namespace, name or f"{self._application}.{start.stream.query}")
+        namespace = self._namespace(configuration.session_name(start.session, configuration.NAMESPACE))
+        own = configuration.clean_name(start.stream.query_name or "")
+        name = own or configuration.session_name(start.session, configuration.NAME) or self._settings.job_name
+        return configuration.job_name(namespace, name or f"{self._application}.{start.stream.query}")
 
     def _emit_status(self, job: JobName, run: UUID, end: RunEnd, on_end: LineageRetention | None = None) -> None:
         event = JobStatusChanged(
@@ -362,13 +364,15 @@ class ApplicationRuns:
         self._emit(event)
 
     def _warn_of_generic_name(self) -> None:
-        if self._settings.job_name is None and names.is_generic(names.clean_name(self._facts.name) or names.UNNAMED):
+        if self._settings.job_name is None and configuration.is_generic(
+            configuration.clean_name(self._facts.name) or configuration.UNNAMED
+        ):
             _LOG.warning(
                 "this application is called %r as many others are, so its jobs are kept under %s: give it a name "
                 "(spark.app.name), or its job one (%s)",
                 self._facts.name,
                 self.application_job.name,
-                names.NAME,
+                configuration.NAME,
             )
 
 

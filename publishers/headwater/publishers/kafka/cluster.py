@@ -14,8 +14,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, 
 from headwater import plugins
 from headwater.errors import HeadwaterError, PluginError, TerminalError, TransientError
 from headwater.publishers.kafka.config import KafkaConfig
-from headwater.publishers.kafka.error_tracker import ErrorTracker
-from headwater.publishers.kafka.errors import AUTHORIZATION, CLUSTER, KafkaProblem, describe_error
+from headwater.publishers.kafka.errors import AUTHORIZATION, CLUSTER, ErrorTracker, KafkaProblem, describe_error
 
 T = TypeVar("T")
 _POLL_SECONDS: Final = 0.02

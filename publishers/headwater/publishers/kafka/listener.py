@@ -14,10 +14,8 @@ from typing import Final
 from headwater.config import read_config, read_usable_config
 from headwater.errors import ConfigurationError, HeadwaterError, PluginError, TerminalError, TransientError
 from headwater.publishers.kafka.cluster import KafkaCluster, KafkaTopic, describe_missing_right
-from headwater.publishers.kafka.config import KafkaConfig
-from headwater.publishers.kafka.error_tracker import ErrorTracker
-from headwater.publishers.kafka.errors import AUTHORIZATION, TOO_LARGE
-from headwater.publishers.kafka.properties import explain_refusal, without_wrong_properties
+from headwater.publishers.kafka.config import KafkaConfig, explain_refusal, without_wrong_properties
+from headwater.publishers.kafka.errors import AUTHORIZATION, TOO_LARGE, ErrorTracker
 from headwater.publishers.kafka.schemas import make_schema_framing
 from headwater.publishers.kafka.sender import KafkaSender, SendFailure, StoppedError
 from headwater.spi import WRONG_KEY, CheckResult, ListenerContext, RecordBatch, RefusedRecordError, SpoolPosition

@@ -23,8 +23,7 @@ from headwater.errors import HeadwaterError
 from headwater.publishers.checks import probe_record
 from headwater.publishers.kafka.cluster import KafkaTopic, describe_missing_right, oauth
 from headwater.publishers.kafka.config import KafkaConfig
-from headwater.publishers.kafka.error_tracker import ErrorTracker
-from headwater.publishers.kafka.errors import AUTHORIZATION, describe_error, split_advice
+from headwater.publishers.kafka.errors import AUTHORIZATION, ErrorTracker, describe_error, split_advice
 from headwater.publishers.kafka.schemas import make_schema_framing
 from headwater.spi import CheckResult, ListenerContext
 

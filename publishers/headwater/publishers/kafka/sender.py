@@ -4,11 +4,14 @@ Up to then what it sent is in each partition in the order in which it was sent, 
 gives a record up by itself, and stops for good where one is refused (`enable.gapless.guarantee`). After that whatever
 isn't acknowledged is sent again by another one. So each sender leaves a beginning of the same sequence in a partition,
 and whatever way those of several mix there, the first copies of all records are in order.
+
+What was sent and isn't acknowledged, and how far everything is.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -21,11 +24,49 @@ from headwater.errors import TransientError
 from headwater.events.keys import Headers
 from headwater.publishers.kafka.cluster import KafkaTopic, oauth
 from headwater.publishers.kafka.config import KafkaConfig
-from headwater.publishers.kafka.error_tracker import ErrorTracker
-from headwater.publishers.kafka.errors import CLUSTER, SILENCE, TOPIC, KafkaProblem, describe_error, is_cause
-from headwater.publishers.kafka.pending import PendingRecords
+from headwater.publishers.kafka.errors import (
+    CLUSTER,
+    SILENCE,
+    TOPIC,
+    ErrorTracker,
+    KafkaProblem,
+    describe_error,
+    is_cause,
+)
 from headwater.publishers.kafka.schemas import SchemaFraming
 from headwater.spi import EventRecord, SpoolPosition
+
+
+class PendingRecords:
+    """The account of one sender: positions go in in order, and come out in any."""
+
+    def __init__(self, acked_position: SpoolPosition | None) -> None:
+        self.acked_position = acked_position
+        """Up to here all is acknowledged."""
+        self._in_order: deque[SpoolPosition] = deque()
+        self._acked_early: set[SpoolPosition] = set()
+
+    def __len__(self) -> int:
+        return len(self._in_order) - len(self._acked_early)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._in_order
+
+    def add(self, position: SpoolPosition) -> None:
+        self._in_order.append(position)
+
+    def acknowledge(self, position: SpoolPosition) -> None:
+        waiting = self._in_order
+        if waiting[0] != position:
+            self._acked_early.add(position)
+            return
+        waiting.popleft()
+        while waiting and self._acked_early and waiting[0] in self._acked_early:
+            position = waiting.popleft()
+            self._acked_early.remove(position)
+        self.acked_position = position
+
 
 _ROOM_SECONDS: Final = 1.0
 _CLUSTER_SECONDS: Final = 1.0

@@ -1,4 +1,7 @@
-"""Starts the shipper: what it receives at its beginning, and the process itself."""
+"""Starts the shipper: what it receives at its beginning, and the process itself.
+
+How long a shipper outlives its driver: not at all in a container that ends with the driver.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,41 @@ from headwater.errors import TransientError
 from headwater.listeners.bus.options import BusOptions
 from headwater.listeners.bus.shipper.messages import Channel
 from headwater.spi import Application
+
+DEFAULT_SECONDS: Final = 60.0
+_MARKERS: Final = ("/.dockerenv", "/run/.containerenv")
+_VARIABLES: Final = ("KUBERNETES_SERVICE_HOST", "container")
+_GENERATIONS: Final = 3
+"""A container's first process is the driver, or starts it: tini, then spark-submit's JVM, then Python."""
+
+
+def linger_seconds(
+    configured: float | None,
+    root: Path = Path("/"),
+    environment: Mapping[str, str] = os.environ,
+    pid: int | None = None,
+) -> float:
+    """What is configured, or what suits where this driver runs."""
+    if configured is not None:
+        return configured
+    in_container = any((root / marker.lstrip("/")).exists() for marker in _MARKERS) or any(
+        map(environment.get, _VARIABLES)
+    )
+    return 0.0 if in_container and _is_main_process(root, os.getpid() if pid is None else pid) else DEFAULT_SECONDS
+
+
+def _is_main_process(root: Path, pid: int) -> bool:
+    """Whether the container's first process is this one, or is there for it."""
+    for _ in range(_GENERATIONS):
+        if pid == 1:
+            return True
+        try:
+            lines = (root / "proc" / str(pid) / "status").read_text().splitlines()
+            pid = next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
+        except (OSError, ValueError, StopIteration):
+            return False
+    return pid == 1
+
 
 LOG_FILE: Final = "shipper.log"
 """In the spool: what native code says when it dies, and what the shipper says when its driver is gone."""

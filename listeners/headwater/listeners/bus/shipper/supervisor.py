@@ -16,10 +16,9 @@ from headwater.errors import ConfigurationError, PluginError, TransientError
 from headwater.events.clock import ProducerClock
 from headwater.events.health import Gap, GapReason
 from headwater.journal import Journal
-from headwater.listeners.bus.durations import DELIVERY_BOUNDS, DurationRecorder, RecordAges
+from headwater.listeners.bus.durations import DELIVERY_BOUNDS, Backoff, DurationRecorder, RecordAges
 from headwater.listeners.bus.listener_creation import ListenerSpec
 from headwater.listeners.bus.report import ListenerReport, ListenerState, ProgressSignal
-from headwater.listeners.bus.retries import Backoff
 from headwater.listeners.bus.shipper.messages import KIND, Channel, ShipperState, parse_state
 from headwater.listeners.bus.shipper.start import LOG_FILE, Orders, describe_import_failure, start_process
 from headwater.listeners.threads import DaemonThread

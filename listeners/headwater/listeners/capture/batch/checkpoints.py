@@ -26,7 +26,7 @@ from headwater.listeners.capture.batch.write_lineage import (
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWrites, WriteTarget
 from headwater.listeners.capture.plan.tree import Plan
-from headwater.listeners.capture.plan_sizes import size_of_lineage
+from headwater.listeners.capture.plan_cache import size_of_lineage
 from headwater.listeners.capture.records import RddScan
 from headwater.listeners.capture.statements import Statement
 

@@ -1,4 +1,7 @@
-"""CREATE TABLE and REPLACE TABLE, with and without a query, of both kinds."""
+"""CREATE TABLE and REPLACE TABLE, with and without a query, of both kinds.
+
+The columns that a statement asks a new table to have: listed, or those of the query that fills it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from headwater.events.names import Generation
 from headwater.events.tables import Column, TableKind
 from headwater.events.types import columns_from_schema_json
 from headwater.listeners.capture.asking import find_evidence
-from headwater.listeners.capture.catalog.columns import columns_of_query, requested_columns
 from headwater.listeners.capture.catalog.descriptions import (
     describe_catalog_table,
     describe_requested_table,
@@ -30,8 +32,46 @@ from headwater.listeners.capture.catalog.table_evidence import NO_EVIDENCE, Tabl
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, KnownTable
 from headwater.listeners.capture.formats.external_rows import dataset_of_table
+from headwater.listeners.capture.formats.relations import columns_of
 from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.statements import Statement
+
+
+def requested_columns(node: PlanNode, statement: Statement) -> tuple[Column, ...]:
+    plan = statement.plan
+    if "query" in node.args:
+        return columns_of_query(node, statement)
+    if "tableSchema" in node.args:
+        return columns_from_schema_json(plan.types[node.args["tableSchema"]["schema"]])
+    return tuple(_defined_columns(node, statement))
+
+
+def columns_of_query(node: PlanNode, statement: Statement) -> tuple[Column, ...]:
+    """What a query's columns become: all of them may be null, whatever the query's are."""
+    plan = statement.plan
+    query = node.plan_of("query")
+    columns = () if query is None else columns_of(plan, plan.nodes[query].output)
+    names = node.args.get("outputColumnNames") or [column.name for column in columns]
+    return tuple(c.model_copy(update={"name": n, "nullable": True}) for c, n in zip(columns, names, strict=True))
+
+
+def _defined_columns(node: PlanNode, statement: Statement) -> Iterator[Column]:
+    """As Spark 4 has them: an expression each."""
+    plan = statement.plan
+    for reference in node.expressions_of("columns"):
+        args = plan.expressions[reference].details.get("args", {})
+        default: Mapping[str, Any] = args.get("defaultValue") or {}
+        text = plan.expressions[default["x"]].details.get("args", {}) if "x" in default else default
+        column = Column(
+            name=args["name"],
+            type=plan.types[args["dataType"]["type"]],
+            nullable=args.get("nullable", True),
+            comment=args.get("comment"),
+            default=text.get("originalSQL"),
+            generated=args.get("generationExpression"),
+        )
+        yield column
+
 
 _IGNORE: Final = "Ignore"
 _APPEND: Final = "Append"

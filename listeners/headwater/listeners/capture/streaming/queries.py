@@ -18,8 +18,7 @@ from headwater.listeners.capture.formats.relations import STREAMS
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.records import QueryEndedRecord, QueryStartedRecord
 from headwater.listeners.capture.statements import MicroBatch, OffsetRange, StatementFacts
-from headwater.listeners.jobs.query_runs import QueryStart
-from headwater.listeners.jobs.run_end import FINISHED, RunEnd
+from headwater.listeners.jobs.run_end import FINISHED, QueryStart, RunEnd
 
 _LOG = logging.getLogger(__name__)
 _CAUSE: Final = re.compile(r"^(?:[\w.$]+\.)?(\w+(?:\.\w+)*(?:Exception|Error)): ")

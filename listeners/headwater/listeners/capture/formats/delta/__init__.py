@@ -10,9 +10,9 @@ from headwater.events import AlterTable, Format
 from headwater.events.identity.catalogs import session_catalog
 from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.delta import streams
+from headwater.listeners.capture.formats.delta import read_versions
 from headwater.listeners.capture.formats.delta.commands import COMMANDS
-from headwater.listeners.capture.formats.delta.evidence import find_evidence, read_table_facts
+from headwater.listeners.capture.formats.delta.metadata import find_evidence, read_table_facts
 from headwater.listeners.capture.formats.delta.outside_commits import outside_commit
 from headwater.listeners.capture.formats.delta.read_versions import versions_of
 from headwater.listeners.capture.formats.delta.schema_changes import schema_changes
@@ -78,10 +78,10 @@ class DeltaFormat:
     def versions_of_batch(
         self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
     ) -> tuple[ReadVersion, ...]:
-        return streams.versions_of(node, offsets)
+        return read_versions.versions_of_batch(node, offsets)
 
     def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
-        return streams.start_of(node, offsets)
+        return read_versions.start_of(node, offsets)
 
     def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
         return write_result(target, statement)

@@ -10,8 +10,7 @@ from headwater.events.catalog import ModificationCause
 from headwater.events.changes import OtherChange
 from headwater.events.jobs import CommitKind, SinkSchema
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.delta.commit_kinds import kind_of
-from headwater.listeners.capture.formats.delta.commits import HOOK, DeltaCommit, parse_commit
+from headwater.listeners.capture.formats.delta.commits import HOOK, DeltaCommit, kind_of, parse_commit
 from headwater.listeners.capture.formats.delta.schema_changes import alter_event, name_of
 from headwater.listeners.capture.formats.delta.table_refs import dataset_at, generation_of
 from headwater.listeners.capture.formats.delta.write_results import output_of

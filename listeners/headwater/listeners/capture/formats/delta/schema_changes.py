@@ -25,8 +25,7 @@ from headwater.events.identity.text import joined
 from headwater.events.jobs import CommitKind
 from headwater.events.tables import Column, Table, Transform
 from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext, SessionNamedCatalog
-from headwater.listeners.capture.formats.delta.commit_kinds import kind_of
-from headwater.listeners.capture.formats.delta.commits import DeltaCommit
+from headwater.listeners.capture.formats.delta.commits import DeltaCommit, kind_of
 from headwater.listeners.capture.formats.delta.metadata import (
     PHYSICAL_NAME,
     columns_from_metadata,

@@ -8,12 +8,13 @@ from typing import Final
 
 from headwater.events import Output
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
-from headwater.listeners.capture.formats.delta.commit_kinds import extent_of, kind_of
 from headwater.listeners.capture.formats.delta.commits import (
     DeltaCommit,
     candidates,
     commits_of,
+    extent_of,
     is_watched,
+    kind_of,
 )
 from headwater.listeners.capture.formats.delta.table_refs import generation_of
 from headwater.listeners.capture.formats.protocol import WriteResult, WriteTarget

@@ -10,7 +10,6 @@ from typing import Final
 from headwater.events import AlterTable, Format
 from headwater.events.jobs import StartReason
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.files.loads import COMMANDS, LOAD_COMMAND, loaded_files
 from headwater.listeners.capture.formats.files.locations import format_of
 from headwater.listeners.capture.formats.files.sinks import (
     created_table_target,
@@ -24,7 +23,7 @@ from headwater.listeners.capture.formats.files.sources import (
     describe_stream,
     paths_of_batch,
 )
-from headwater.listeners.capture.formats.files.write_results import write_result
+from headwater.listeners.capture.formats.files.write_results import COMMANDS, LOAD_COMMAND, loaded_files, write_result
 from headwater.listeners.capture.formats.plugin import LAST, FormatPlugin
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,

@@ -10,9 +10,8 @@ from headwater.events import AlterTable, Format
 from headwater.events.identity.catalogs import session_catalog
 from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.hudi import streams
-from headwater.listeners.capture.formats.hudi.commands import COMMANDS
-from headwater.listeners.capture.formats.hudi.ddl import schema_changes
+from headwater.listeners.capture.formats.hudi import read_versions
+from headwater.listeners.capture.formats.hudi.commands import COMMANDS, schema_changes
 from headwater.listeners.capture.formats.hudi.read_versions import versions_of
 from headwater.listeners.capture.formats.hudi.sinks import sink_of
 from headwater.listeners.capture.formats.hudi.table_refs import HUDI_COLUMNS, PROVIDER, find_table_ref, place_path
@@ -70,10 +69,10 @@ class HudiFormat:
     def versions_of_batch(
         self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
     ) -> tuple[ReadVersion, ...]:
-        return streams.versions_of(source.hints["path"], node, offsets, facts)
+        return read_versions.versions_of_batch(source.hints["path"], node, offsets, facts)
 
     def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
-        return streams.start_of(node)
+        return read_versions.start_of(node)
 
     def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
         return write_result(target, statement)

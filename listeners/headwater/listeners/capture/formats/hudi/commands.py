@@ -1,17 +1,30 @@
-"""Hudi's own commands: what each writes and reads, and what it does to a catalog. All of the jar's are here."""
+"""Hudi's own commands: what each writes and reads, and what it does to a catalog. All of the jar's are here.
+
+Those of DDL stand in the place of Spark's, with the same arguments under other names. They change a catalog as Spark's
+do, and make instants beside.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from headwater.events import TableName
+from headwater.events import AlterTable, CreateTable, Event, TableName
+from headwater.events.catalog import ModificationCause, TableModification
+from headwater.events.changes import TableChange
 from headwater.events.jobs import CommitKind, OverwriteScope
 from headwater.events.scalars import FieldPath
-from headwater.listeners.capture.commands import CommandRule
-from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.hudi import ddl, procedures
+from headwater.events.tables import Table
+from headwater.events.types import columns_from_schema_json
+from headwater.listeners.capture import catalog
+from headwater.listeners.capture.catalog.named_tables import name_v1_table
+from headwater.listeners.capture.catalog.occurrence import StatementContext
+from headwater.listeners.capture.catalog.table_changes import parse_changes
+from headwater.listeners.capture.catalog.table_modification import alter_events_by_name, table_after
+from headwater.listeners.capture.commands import CatalogTranslator, CommandRule
+from headwater.listeners.capture.context import SESSION_CATALOG, CaptureContext
+from headwater.listeners.capture.formats.hudi import procedures
 from headwater.listeners.capture.formats.hudi.sinks import (
     columns_by_own_name,
     created_table_target,
@@ -19,10 +32,107 @@ from headwater.listeners.capture.formats.hudi.sinks import (
     session_hints,
     sink_of,
 )
-from headwater.listeners.capture.formats.hudi.table_refs import HUDI_COLUMNS
+from headwater.listeners.capture.formats.hudi.table_refs import HUDI_COLUMNS, place_path, without_internal_columns
+from headwater.listeners.capture.formats.hudi.timelines import (
+    produced_by,
+    recorded_commits,
+    timeline_facts,
+)
+from headwater.listeners.capture.formats.hudi.write_results import commits_to
 from headwater.listeners.capture.formats.protocol import SinkWrite, StatementWrites, WriteTarget
 from headwater.listeners.capture.formats.relations import table_name
+from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_of
 from headwater.listeners.capture.plan.tree import Plan, PlanNode
+from headwater.listeners.capture.statements import Statement
+
+_RENAMED_ARGUMENT: Final = "tableIdentifier"
+
+
+def _as_spark_command(sparks: str, **arguments: str) -> CatalogTranslator:
+    """Reported as Spark's own command is, whose arguments have these names here."""
+
+    def translate(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
+        read = catalog.COMMANDS[sparks].catalog
+        assert read is not None  # noqa: S101 - it is one that modifies a catalog
+        own = {name: node.args[here] for name, here in arguments.items() if here in node.args}
+        for event in read(replace(node, args={**node.args, **own}), statement, context):
+            yield _with_instant(event, statement)
+
+    return translate
+
+
+def _with_instant(event: Event, statement: Statement) -> Event:
+    """With the instant that it made, where it made one, and without what Hudi keeps for itself."""
+    if not isinstance(event, TableModification):
+        return event
+    update: dict[str, Any] = {}
+    commits = recorded_commits(statement.facts)
+    if commits and not isinstance(event, CreateTable):
+        update |= produced_by(commits[-1], statement.facts)
+    for name in ("table", "new_table"):
+        table = getattr(event, name, None)
+        if isinstance(table, Table):
+            update[name] = table.model_copy(update={"columns": without_internal_columns(table.columns)})
+    return event.model_copy(update=update) if update else event
+
+
+create_table: Final = _as_spark_command("CreateDataSourceTableCommand")
+create_table_like: Final = _as_spark_command("CreateTableLikeCommand", ifNotExists="ignoreIfExists")
+add_columns: Final = _as_spark_command("AlterTableAddColumnsCommand", tableName="tableId")
+change_column: Final = _as_spark_command("AlterTableChangeColumnCommand", tableName=_RENAMED_ARGUMENT)
+rename_table: Final = _as_spark_command("AlterTableRenameCommand")
+add_partitions: Final = _as_spark_command("AlterTableAddPartitionCommand", tableName=_RENAMED_ARGUMENT)
+drop_partitions: Final = _as_spark_command(
+    "AlterTableDropPartitionCommand", tableName=_RENAMED_ARGUMENT, specs="partitionSpecs"
+)
+drop_table: Final = _as_spark_command("DropTableCommand", tableName=_RENAMED_ARGUMENT)
+truncate_table: Final = _as_spark_command("TruncateTableCommand", tableName=_RENAMED_ARGUMENT)
+repair_table: Final = _as_spark_command("RepairTableCommand")
+
+
+def alter_table(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:
+    """ALTER TABLE where Hudi evolves schemas on read: the changes that Spark asks a catalog for."""
+    named = name_v1_table(node.args["table"], context)
+    asked: list[TableChange] = list(parse_changes(node.args.get("changes", ()), statement.plan))
+    new = table_after(named, statement)
+    for event in alter_events_by_name(named, asked, new, StatementContext(statement, context)):
+        yield _with_instant(event, statement)
+
+
+def schema_changes(target: WriteTarget, statement: Statement, context: CaptureContext) -> tuple[AlterTable, ...]:
+    """How a write changed the schema: that of its commit beside that of the commit before it."""
+    changed = [change for change in timeline_facts(statement.facts).get("evolved", ()) if _is_of(change, target)]
+    return tuple(_schema_changes_of(change, target, statement, context) for change in changed)
+
+
+def _is_of(fields: Mapping[str, Any], target: WriteTarget) -> bool:
+    return target.sink.dataset is None or place_path(fields["path"], target.hints["environment"]) == target.sink.dataset
+
+
+def _schema_changes_of(
+    fields: Mapping[str, Any], target: WriteTarget, statement: Statement, context: CaptureContext
+) -> AlterTable:
+    columns, new = columns_from_schema_json(fields["before"]), columns_from_schema_json(fields["after"])
+    table = Table(
+        columns=columns,
+        partitioning=target.sink.partitioning,
+        primary_key=target.sink.primary_key,
+        location=fields["path"],
+        provider="hudi",
+    )
+    commits = commits_to(target, statement.facts)
+    return AlterTable(
+        context=(target.catalog or context.session_catalog()).context,
+        cause=ModificationCause.WRITE,
+        identifier=target.sink.table or TableName(catalog=SESSION_CATALOG, database="hudi", table=fields["path"]),
+        dataset=place_path(fields["path"], context.environment),
+        format=target.sink.format,
+        **(produced_by(commits[-1], statement.facts) if commits else {}),
+        changes=tuple(SchemaDiff().of(fields_of(columns), fields_of(new))),
+        table=table,
+        new_table=table.model_copy(update={"columns": new}),
+    )
+
 
 _NO_TABLE: Final = frozenset({"LocalRelation", "OneRowRelation", "Range", "CommandResult", "CTERelationRef"})
 
@@ -137,20 +247,20 @@ COMMANDS: Final[Mapping[str, CommandRule]] = {
     "MergeIntoHoodieTableCommand": CommandRule(_row_level_write("mergeInto", CommitKind.MERGE)),
     "UpdateHoodieTableCommand": CommandRule(_row_level_write("ut", CommitKind.UPDATE)),
     "DeleteHoodieTableCommand": CommandRule(_row_level_write("query", CommitKind.DELETE)),
-    "CreateHoodieTableCommand": CommandRule(catalog=ddl.create_table),
-    "CreateHoodieTableAsSelectCommand": CommandRule(_create_write, ddl.create_table),
-    "CreateHoodieTableLikeCommand": CommandRule(catalog=ddl.create_table_like),
-    "AlterHoodieTableAddColumnsCommand": CommandRule(catalog=ddl.add_columns),
-    "AlterHoodieTableChangeColumnCommand": CommandRule(catalog=ddl.change_column),
-    "AlterHoodieTableRenameCommand": CommandRule(catalog=ddl.rename_table),
-    "AlterHoodieTableAddPartitionCommand": CommandRule(catalog=ddl.add_partitions),
+    "CreateHoodieTableCommand": CommandRule(catalog=create_table),
+    "CreateHoodieTableAsSelectCommand": CommandRule(_create_write, create_table),
+    "CreateHoodieTableLikeCommand": CommandRule(catalog=create_table_like),
+    "AlterHoodieTableAddColumnsCommand": CommandRule(catalog=add_columns),
+    "AlterHoodieTableChangeColumnCommand": CommandRule(catalog=change_column),
+    "AlterHoodieTableRenameCommand": CommandRule(catalog=rename_table),
+    "AlterHoodieTableAddPartitionCommand": CommandRule(catalog=add_partitions),
     "AlterHoodieTableDropPartitionCommand": CommandRule(
-        _named_table_write("tableIdentifier", CommitKind.DELETE), ddl.drop_partitions
+        _named_table_write("tableIdentifier", CommitKind.DELETE), drop_partitions
     ),
-    "AlterTableCommand": CommandRule(catalog=ddl.alter_table),
-    "DropHoodieTableCommand": CommandRule(catalog=ddl.drop_table),
-    "TruncateHoodieTableCommand": CommandRule(_truncate_events, ddl.truncate_table),
-    "RepairHoodieTableCommand": CommandRule(catalog=ddl.repair_table),
+    "AlterTableCommand": CommandRule(catalog=alter_table),
+    "DropHoodieTableCommand": CommandRule(catalog=drop_table),
+    "TruncateHoodieTableCommand": CommandRule(_truncate_events, truncate_table),
+    "RepairHoodieTableCommand": CommandRule(catalog=repair_table),
     "CallProcedureHoodieCommand": procedures.COMMAND,
     "CompactionHoodiePathCommand": procedures.COMPACTION,
     "CompactionHoodieTableCommand": procedures.COMPACTION,

@@ -10,19 +10,18 @@ from headwater.events import AlterTable, Format
 from headwater.events.jobs import SourceSchema
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.iceberg import streams
+from headwater.listeners.capture.formats.iceberg import read_versions
 from headwater.listeners.capture.formats.iceberg.catalogs import CATALOGS
+from headwater.listeners.capture.formats.iceberg.catalogs import VIEW_COMMANDS as VIEWS
 from headwater.listeners.capture.formats.iceberg.evidence import find_evidence, read_table_facts
-from headwater.listeners.capture.formats.iceberg.layout import COMMANDS as LAYOUT
-from headwater.listeners.capture.formats.iceberg.outside_commits import outside_commit
+from headwater.listeners.capture.formats.iceberg.layout import LAYOUT_COMMANDS as LAYOUT
+from headwater.listeners.capture.formats.iceberg.layout import REF_COMMANDS as REFS
 from headwater.listeners.capture.formats.iceberg.procedures import COMMANDS as PROCEDURES
 from headwater.listeners.capture.formats.iceberg.read_versions import source_of_rdd, versions_of
-from headwater.listeners.capture.formats.iceberg.refs import COMMANDS as REFS
 from headwater.listeners.capture.formats.iceberg.sinks import sink_of, truncate_write
 from headwater.listeners.capture.formats.iceberg.table_refs import find_table_ref
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of
-from headwater.listeners.capture.formats.iceberg.views import COMMANDS as VIEWS
-from headwater.listeners.capture.formats.iceberg.write_results import schema_changes, write_result
+from headwater.listeners.capture.formats.iceberg.write_results import outside_commit, schema_changes, write_result
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     OutsideCommit,
@@ -83,10 +82,10 @@ class IcebergFormat:
     def versions_of_batch(
         self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
     ) -> tuple[ReadVersion, ...]:
-        return streams.versions_of(node, offsets, facts)
+        return read_versions.versions_of_batch(node, offsets, facts)
 
     def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
-        return streams.start_of(node, offsets)
+        return read_versions.start_of(node, offsets)
 
     def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
         return write_result(target, statement)

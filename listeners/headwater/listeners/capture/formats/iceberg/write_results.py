@@ -2,6 +2,8 @@
 
 Which branch a snapshot is on is found among the table's branches, never known from the plan alone: sessions can divert
 writes (spark.wap.branch), hold them back (spark.wap.id), and one option for it is shown and not obeyed.
+
+Snapshots that no plan tells of: made by calling Iceberg's library, on a table that one of Spark's catalogs has.
 """
 
 from __future__ import annotations
@@ -10,16 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from headwater.events import AlterTable, Input, Output
+from headwater.events import AlterTable, Format, Input, Output, TableName
 from headwater.events.catalog import ModificationCause, ModificationEffect
 from headwater.events.commit_words import ICEBERG_KINDS
+from headwater.events.identity.text import joined
 from headwater.events.jobs import CommitKind, DatasetRef, OverwriteScope, RangeStart, ReadMode, SinkSchema
 from headwater.events.types import columns_from_schema_json
-from headwater.listeners.capture.context import CaptureContext
+from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
 from headwater.listeners.capture.formats.iceberg.table_changes import FORMAT, ModifiedTable, alter_event
 from headwater.listeners.capture.formats.iceberg.table_refs import MAIN, dataset_at, generation_of
 from headwater.listeners.capture.formats.iceberg.tables import partitioning_of, primary_key_of
-from headwater.listeners.capture.formats.protocol import WriteResult, WriteTarget, ref_fields
+from headwater.listeners.capture.formats.protocol import OutsideCommit, WriteResult, WriteTarget, ref_fields
 from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_in
 from headwater.listeners.capture.statements import Statement
 
@@ -207,3 +210,45 @@ def schema_changes(target: WriteTarget, statement: Statement, context: CaptureCo
     if fields["changes"] > _OWN_CHANGES:
         update["effect"] = ModificationEffect.UNKNOWN
     return (event.model_copy(update=update),)
+
+
+_EXTENTS: Final[Mapping[str, OverwriteScope]] = {
+    "append": OverwriteScope.NOTHING,
+    "replace": OverwriteScope.NOTHING,
+    "delete": OverwriteScope.PART,
+}
+
+
+def outside_commit(fact: Mapping[str, Any], context: CaptureContext) -> OutsideCommit | None:
+    """The table is given where the snapshot was found in it: a name alone may be another catalog's."""
+    if fact.get("hook") != FORMAT or fact.get("action") != "committed":
+        return None
+    found = fact.get("found")
+    if found is None:
+        return OutsideCommit(whole=False)
+    catalog = _catalog(found.get("catalog"), context)
+    spaces = found.get("namespace")
+    table = None
+    if catalog is not None and spaces is not None:
+        table = TableName(catalog=catalog.name, database=joined(spaces), table=found["name"])
+    sink = SinkSchema(
+        dataset=dataset_at(found["location"], catalog, table, context),
+        table=table,
+        generation=generation_of(found),
+        format=Format.ICEBERG,
+    )
+    fields = {**ref_fields(sink), **branch_of(found, None, {})}
+    operation = found["operation"]
+    extent = _EXTENTS.get(operation, OverwriteScope.UNKNOWN)
+    picked = picked_input(found, sink) if "picked" in found else None
+    if picked is not None:
+        extent = OverwriteScope.PART if extent is OverwriteScope.UNKNOWN else extent
+        return OutsideCommit((output_of(found, fields, CommitKind.CHERRY_PICK, extent),), (picked,))
+    return OutsideCommit((output_of(found, fields, ICEBERG_KINDS.get(operation, CommitKind.OTHER), extent),))
+
+
+def _catalog(name: str | None, context: CaptureContext) -> SessionNamedCatalog | None:
+    if name is None:
+        return None
+    known = context.catalog_called(name)
+    return known or next((catalog for catalog in context.catalogs(FORMAT) if catalog.name == name), None)

@@ -11,7 +11,7 @@ from typing import Final
 from headwater.events import AlterTable, Format
 from headwater.events.identity.catalogs import jdbc_catalog
 from headwater.listeners.capture.context import CaptureContext, ExternalRows
-from headwater.listeners.capture.formats.jdbc import sinks, sources
+from headwater.listeners.capture.formats.jdbc import sinks, table_refs
 from headwater.listeners.capture.formats.jdbc.table_refs import dataset_of_table, reported_table_options
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
@@ -31,10 +31,10 @@ class JdbcFormat:
         return Format.JDBC
 
     def source(self, node: PlanNode, plan: Plan, context: CaptureContext) -> SourceRelation | None:
-        return sources.source(node, plan, context)
+        return table_refs.source(node, plan, context)
 
     def rdd_sources(self, fact: FormatFact, context: CaptureContext) -> tuple[RddSource, ...]:
-        return sources.sources_of_rdd(fact, context)
+        return table_refs.sources_of_rdd(fact, context)
 
     def sink(self, node: PlanNode, plan: Plan, context: CaptureContext) -> WriteTarget | None:
         return sinks.sink(node, plan, context)

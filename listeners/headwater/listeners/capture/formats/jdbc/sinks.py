@@ -11,8 +11,7 @@ from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.listeners.capture.context import CaptureContext
 from headwater.listeners.capture.formats.external_rows import external_options
 from headwater.listeners.capture.formats.files.write_results import was_created
-from headwater.listeners.capture.formats.jdbc.sources import is_in_catalog, options_of
-from headwater.listeners.capture.formats.jdbc.table_refs import JdbcTableRef, find_table_ref
+from headwater.listeners.capture.formats.jdbc.table_refs import JdbcTableRef, find_table_ref, is_in_catalog, options_of
 from headwater.listeners.capture.formats.protocol import WriteResult, WriteTarget
 from headwater.listeners.capture.formats.relations import columns_of, table_name, v2_name
 from headwater.listeners.capture.plan.tree import Plan, PlanNode

@@ -7,7 +7,7 @@ from typing import Final
 
 from headwater.events import AlterTable, Format
 from headwater.listeners.capture.context import CaptureContext, ExternalRows
-from headwater.listeners.capture.formats.kafka import read_versions, sinks, sources, streams
+from headwater.listeners.capture.formats.kafka import read_versions, sinks, sources
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     RddSource,
@@ -49,10 +49,10 @@ class KafkaFormat:
     def versions_of_batch(
         self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
     ) -> tuple[ReadVersion, ...]:
-        return streams.versions_of(source, offsets)
+        return read_versions.versions_of_batch(source, offsets)
 
     def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
-        return streams.start_of(source, node, offsets)
+        return read_versions.start_of(source, node, offsets)
 
     def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
         return sinks.write_result(target)

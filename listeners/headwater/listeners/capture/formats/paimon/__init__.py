@@ -8,18 +8,8 @@ from typing import Final
 from headwater.events import AlterTable, Format
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext
-from headwater.listeners.capture.formats.paimon import (
-    procedures,
-    read_versions,
-    row_level,
-    schema_changes,
-    streams,
-    tables,
-    unattributed_commits,
-    write_results,
-)
-from headwater.listeners.capture.formats.paimon.catalogs import CATALOGS
-from headwater.listeners.capture.formats.paimon.evidence import find_evidence, read_table_facts
+from headwater.listeners.capture.formats.paimon import procedures, read_versions, row_level, tables, write_results
+from headwater.listeners.capture.formats.paimon.catalogs import CATALOGS, find_evidence, read_table_facts
 from headwater.listeners.capture.formats.plugin import FormatPlugin, JavaPart
 from headwater.listeners.capture.formats.protocol import (
     ReadVersion,
@@ -51,10 +41,10 @@ class PaimonFormat:
     def versions_of_batch(
         self, source: SourceRelation, node: PlanNode, offsets: OffsetRange, facts: StatementFacts
     ) -> tuple[ReadVersion, ...]:
-        return streams.versions_of(node, offsets)
+        return read_versions.versions_of_batch(node, offsets)
 
     def start_of_stream(self, source: SourceRelation, node: PlanNode, offsets: OffsetRange) -> StreamStart:
-        return streams.start_of(node, offsets)
+        return read_versions.start_of(node, offsets)
 
     def write_result(self, target: WriteTarget, statement: Statement) -> WriteResult:
         return write_results.write_result(target, statement)
@@ -62,7 +52,7 @@ class PaimonFormat:
     def schema_changes(
         self, target: WriteTarget, statement: Statement, context: CaptureContext
     ) -> tuple[AlterTable, ...]:
-        return schema_changes.schema_changes(target, statement)
+        return write_results.schema_changes(target, statement)
 
 
 PLUGIN: Final = FormatPlugin(
@@ -78,7 +68,7 @@ PLUGIN: Final = FormatPlugin(
     ),
     commands={
         **row_level.COMMANDS,
-        **unattributed_commits.COMMANDS,
+        **write_results.COMMANDS,
         **procedures.COMMANDS,
         "PaimonShowColumnsCommand": CommandRule(ignored="it only looks"),
         "WriteIntoPaimonTable": CommandRule(ignored="it runs within the command that is recorded"),

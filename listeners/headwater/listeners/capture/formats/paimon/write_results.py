@@ -1,15 +1,34 @@
-"""What a statement committed: every snapshot of the user that Paimon made up for its write."""
+"""What a statement committed: every snapshot of the user that Paimon made up for its write.
+
+Commands that commit by a user of their own which shows nowhere: truncation, dropped partitions, statistics.
+
+How a write changed a table's schema: the schema that was made while the statement ran, beside the one before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from headwater.events import Output
+from headwater.events import AlterTable, Event, Output, Table, TableName, Truncate
+from headwater.events.base import StringMap
+from headwater.events.catalog import CatalogContext, ModificationCause
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.events.redaction import mask_message
-from headwater.listeners.capture.formats.paimon.tables import complete_sink, location_key
-from headwater.listeners.capture.formats.protocol import WriteResult, WriteTarget, ref_fields
+from headwater.listeners.capture.commands import CommandRule
+from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
+from headwater.listeners.capture.formats.paimon import tables
+from headwater.listeners.capture.formats.paimon.tables import complete_sink, location_key, parse_columns
+from headwater.listeners.capture.formats.protocol import (
+    SinkWrite,
+    StatementWrites,
+    WriteResult,
+    WriteTarget,
+    ref_fields,
+)
+from headwater.listeners.capture.formats.schema_diff import SchemaDiff, fields_of
+from headwater.listeners.capture.plan.tree import Plan, PlanNode
 from headwater.listeners.capture.statements import Statement
 
 _ROW_LEVEL: Final = {CommitKind.DELETE, CommitKind.UPDATE, CommitKind.MERGE}
@@ -147,3 +166,120 @@ def _rows_added(commit: Mapping[str, Any]) -> int | None:
     """By how many rows the table grew: that is how many were written, where none was taken away."""
     grown: int = commit["delta"]
     return grown if commit["kind"] == CommitKind.APPEND and grown > 0 else None
+
+
+def _sink_write(target: WriteTarget, kind: CommitKind, extent: OverwriteScope, *, certain: bool) -> StatementWrites:
+    hints = {**target.hints, "certain": certain}
+    return StatementWrites((SinkWrite(replace(target, kind=kind, replaced=extent, hints=hints)),))
+
+
+def _truncate_target(node: PlanNode, context: CaptureContext) -> WriteTarget | None:
+    table = node.args.get("v2Table")
+    return tables.find_catalog(table, context) if isinstance(table, dict) and "paimon" in table else None
+
+
+def _truncate_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
+    target = _truncate_target(node, context)
+    if target is None:
+        return None
+    partitions = node.args.get("partitionSpec")
+    return _sink_write(
+        target, CommitKind.TRUNCATE, OverwriteScope.PART if partitions else OverwriteScope.ALL, certain=True
+    )
+
+
+def _truncate_events(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterable[Event]:
+    write = _truncate_write(node, statement.plan, context)
+    if write is None:
+        return
+    target = write.parts[0].target
+    catalog, name = _catalog_of(target, node, statement, context)
+    if catalog is None or name is None:
+        return
+    outputs = write_result(target, statement).outputs
+    yield Truncate(
+        context=catalog.context,
+        identifier=name,
+        dataset=target.sink.dataset,
+        generation=target.sink.generation,
+        format=target.sink.format,
+        on_branch=target.sink.branch,
+        schema_id=target.hints["schema"],
+        produced=outputs[0].snapshot if outputs else None,
+        parent=outputs[0].parent if outputs else None,
+    )
+
+
+def _catalog_of(
+    target: WriteTarget, node: PlanNode, statement: Statement, context: CaptureContext
+) -> tuple[SessionNamedCatalog | None, TableName | None]:
+    """Where the path alone doesn't tell, the extractor has asked the catalogs."""
+    if target.catalog is not None:
+        return target.catalog, target.sink.table
+    name = statement.facts.looked_up.get("paimon", {}).get("catalog")
+    catalog = None if name is None else context.catalog_called(name)
+    return catalog, None if catalog is None else tables.name_in(catalog, node.args["v2Table"])
+
+
+def _drop_partitions_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
+    """With IF EXISTS, nothing may have been there to drop, and then nothing is committed."""
+    index = node.plan_of("table")
+    target = None if index is None else tables.relation(plan.nodes[index], plan, context)
+    if target is None:
+        return StatementWrites(())
+    return _sink_write(target, CommitKind.TRUNCATE, OverwriteScope.PART, certain=not node.args.get("ifExists", True))
+
+
+def _analyze_write(node: PlanNode, plan: Plan, context: CaptureContext) -> StatementWrites | None:
+    """A table without a snapshot gets none by being analyzed."""
+    table = node.args.get("v2Table")
+    if not isinstance(table, dict) or "paimon" not in table:
+        return None
+    named = PlanNode(node.index, node.name, node.class_name, (), (), {**node.args, "table": table})
+    target = tables.relation(named, plan, context)
+    return None if target is None else _sink_write(target, CommitKind.ANALYZE, OverwriteScope.NOTHING, certain=False)
+
+
+COMMANDS: Final[Mapping[str, CommandRule]] = {
+    "PaimonTruncateTableCommand": CommandRule(_truncate_write, _truncate_events),
+    "DropPartitions": CommandRule(_drop_partitions_write),
+    "PaimonAnalyzeTableColumnCommand": CommandRule(_analyze_write),
+}
+
+
+_BY_PATH: Final = CatalogContext(name="paimon", class_name="org.apache.paimon.spark.SparkSource", factory="paimon")
+
+
+def schema_changes(target: WriteTarget, statement: Statement) -> tuple[AlterTable, ...]:
+    if "made" in target.hints and "by path" not in target.hints:
+        return ()  # CREATE TABLE AS SELECT tells the schema with the table
+    for writer in statement.facts.looked_up.get("paimon", {}).get("writers", ()):
+        if "evolved" in writer:
+            return (_alter_event(target, writer, writer["evolved"]),)
+    return ()
+
+
+def _alter_event(target: WriteTarget, writer: Mapping[str, Any], fields: Mapping[str, Any]) -> AlterTable:
+    sink = complete_sink(target.sink, writer, target.hints["environment"]) if "made" in target.hints else target.sink
+    before, after = parse_columns(fields["columnsBefore"]), parse_columns(fields["columns"])
+    table = Table(
+        columns=before,
+        partitioning=sink.partitioning,
+        primary_key=sink.primary_key,
+        properties=StringMap(sink.options),
+        location=writer["location"],
+        provider="paimon",
+    )
+    return AlterTable(
+        context=_BY_PATH if target.catalog is None else target.catalog.context,
+        cause=ModificationCause.WRITE,
+        identifier=sink.table or TableName(catalog="", database="paimon", table=writer["location"]),
+        dataset=sink.dataset,
+        generation=sink.generation,
+        format=sink.format,
+        on_branch=sink.branch,
+        schema_id=fields["schema"],
+        changes=tuple(SchemaDiff().of(fields_of(before), fields_of(after))),
+        table=table,
+        new_table=table.model_copy(update={"columns": after}),
+    )

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from headwater.listeners.capture.plan.columns.analysis import lineage_of
 from headwater.listeners.capture.plan.columns.commands import merge_lineage
-from headwater.listeners.capture.plan.columns.query_lineage import (
+from headwater.listeners.capture.plan.columns.origins import (
     ColumnOrigin,
     QueryLineage,
     match_by_name,

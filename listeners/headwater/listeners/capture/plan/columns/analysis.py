@@ -19,8 +19,7 @@ from headwater.listeners.capture.plan.columns.operators import (
     is_leaf,
     read_leaf,
 )
-from headwater.listeners.capture.plan.columns.origins import Members
-from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
+from headwater.listeners.capture.plan.columns.origins import ColumnOrigin, Members, QueryLineage
 from headwater.listeners.capture.plan.columns.row_changes import RowChanges, merge_rows
 from headwater.listeners.capture.plan.columns.values import NO_VALUE, ColumnValue
 from headwater.listeners.capture.plan.tree import Plan, PlanNode

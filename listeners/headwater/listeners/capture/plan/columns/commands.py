@@ -7,8 +7,7 @@ from typing import Final
 
 from headwater.events.column_lineage import Derivation
 from headwater.listeners.capture.plan.columns.analysis import Analysis, RowChangesReader, lineage_of_brief_plan
-from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank
-from headwater.listeners.capture.plan.columns.query_lineage import ColumnOrigin, QueryLineage
+from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, ColumnOrigin, DerivationRank, QueryLineage
 from headwater.listeners.capture.plan.columns.row_changes import (
     ACTIONS,
     Assignment,

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from headwater.listeners.capture.plan.columns.origins import NO_MEMBERS, DerivationRank, Members, OriginSets, rank_of
 from headwater.listeners.capture.plan.columns.rendering import ExpressionRenderer, PassedValue
 from headwater.listeners.capture.plan.columns.roles import PADDING, TRANSPARENT, roles_of
-from headwater.listeners.capture.plan.columns.types import field_type, keeps_values
 from headwater.listeners.capture.plan.columns.values import (
     NO_VALUE,
     ColumnValue,
@@ -17,6 +16,8 @@ from headwater.listeners.capture.plan.columns.values import (
     StructValue,
     ValuePart,
     field_of,
+    field_type,
+    keeps_values,
     make_value,
     merge_values,
 )

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from headwater.listeners.capture.plan.columns.origins import OriginSets
-from headwater.listeners.capture.plan.columns.types import sql_name
-from headwater.listeners.capture.plan.columns.values import ColumnValue, Scope
+from headwater.listeners.capture.plan.columns.values import ColumnValue, Scope, sql_name
 from headwater.listeners.capture.plan.tree import Expression, Plan
 
 MAX_LENGTH: Final = 500
