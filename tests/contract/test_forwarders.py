@@ -56,7 +56,7 @@ class TestRecorder(ForwarderContract):
 
 
 class TestOpenLineage(ForwarderContract):
-    options: ClassVar[dict[str, str]] = {"request.timeout": "2 s"}
+    options: ClassVar[dict[str, str]] = {"request.timeout": "20 s"}
 
     @pytest.fixture(autouse=True)
     def _server(self) -> Iterator[None]:
@@ -89,7 +89,7 @@ class TestOpenLineage(ForwarderContract):
 
 @pytest.mark.long
 class TestDataHub(ForwarderContract):
-    options: ClassVar[dict[str, str]] = {"request.timeout": "2 s"}
+    options: ClassVar[dict[str, str]] = {"request.timeout": "20 s"}
     ordered: ClassVar[bool] = False  # what several events say of one aspect joins
 
     @pytest.fixture(autouse=True)

@@ -44,7 +44,7 @@ def url(tmp_path: Path) -> str:
 
 
 def context(executor: ThreadPoolExecutor, keys: Mapping[str, str]) -> MemoryContext:
-    return MemoryContext("jdbc", {"timeout": "5 s", **keys}, executor)
+    return MemoryContext("jdbc", {"timeout": f"{PATIENCE:g} s", **keys}, executor)
 
 
 def listener(executor: ThreadPoolExecutor, url: str) -> tuple[JdbcListener, MemoryContext]:
