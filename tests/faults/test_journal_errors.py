@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from headwater.journal import Fsync, Journal, JournalOptions, JournalReader, JournalRecord, MissingReason
-from tests.kit.descriptors import open_below
 from tests.kit.journal.faults import Fault, FaultyFiles, Ledger, Workload, check_law, read_all
 
 # A fault that lasts for more calls also strikes what the journal does about it.
@@ -79,3 +78,15 @@ def test_every_call_fails_once(tmp_path: Path, fsync: Fsync, fault: Fault, lasti
             error.args = (f"call {at} of {calls}, {fault}: {error}",)
             raise
     assert not open_below(tmp_path), "a descriptor was left open"
+
+
+def open_below(directory: Path) -> list[Path]:
+    """The files below it, one for each descriptor; what other tests' threads open and close meanwhile isn't counted."""
+    return [each for each in map(_target, Path("/proc/self/fd").iterdir()) if each.is_relative_to(directory)]
+
+
+def _target(descriptor: Path) -> Path:
+    try:
+        return descriptor.readlink()
+    except FileNotFoundError:  # closed since it was listed
+        return Path()
