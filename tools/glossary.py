@@ -42,10 +42,7 @@ def terms() -> list[Term]:
 def page() -> str:
     """Return the text of the page: what people wrote, then the glossary."""
     written, mark, _ = PAGE.read_text("utf-8").partition(_MARK)
-    entries = (
-        f"### {term.word}\n\n{term.meaning}\n" + (f"\nIn code: `{term.code}`\n" if term.code else "")
-        for term in terms()
-    )
+    entries = (f"### {term.word}\n\n{term.meaning}\n" + (f"\n`{term.code}`\n" if term.code else "") for term in terms())
     return f"{written}{mark}\n<!-- Written by `python -m tools.glossary` from tools/glossary.txt. -->\n\n" + "\n".join(
         entries
     )
