@@ -122,6 +122,10 @@ TREE: Final = Group(
                 "runs": Leaf("job:runs", "list runs, their status and what failed in them"),
             },
         ),
+        "stream": Group(
+            "checkpoints of streaming queries",
+            {"fork": Leaf("stream:fork", "make a checkpoint that goes on behind one of a query's batches")},
+        ),
         "gap": Group(
             "what may be missing from the store", {"list": Leaf("job:list_gaps", "list what may be missing, and why")}
         ),
@@ -259,8 +263,7 @@ def nearest(word: str, path: CommandPath, group: Group) -> list[CommandPath]:
     ):
         found += filter(is_meant, nodes)
     if not found:
-        close = get_close_matches(word, list(group.children), n=1)
-        close = close or get_close_matches(word, sorted({each[-1] for each in nodes}), n=1)
+        close = get_close_matches(word, sorted({each[-1] for each in nodes}), n=1)
         found = [each for each in nodes if each[-1] in close]
         found = [each for each in found if each[:-1] == path] or found
     return list(dict.fromkeys(found))[:_MOST_NEAR]

@@ -126,6 +126,7 @@ NOT_ASKED: Mapping[str, str] = {
     "run": "what is printed is the script's own",
     "validate": "needs Spark; its answer goes through the same output",
     "table diff": "needs Spark; its answer goes through the same output",
+    "stream fork": "shows paths that its caller gave, and offsets through the same output",
     "version": "prints a number",
 }
 PRINTS = {

@@ -217,6 +217,7 @@ NO_DOCUMENT = {
     ("version", "list"): "it needs a group: test_cli_data_versions.py",
     ("validate",): "it needs a job: test_cli_validate.py",
     ("table", "diff"): "it needs Spark: tests/matrix/test_validate_streams.py",
+    ("stream", "fork"): "it needs a checkpoint: tests/unit/versions/test_stream_forks.py",
     ("pipeline", "run"): "it needs Spark: tests/integration/test_spark_pipeline.py",
     ("lake", "compact"): "it needs Spark: tests/integration/test_lake_store.py",
     ("lake", "expire"): "it needs Spark: tests/integration/test_lake_store.py",
