@@ -22,8 +22,8 @@ has a new id there, so that sinks don't take its batches for those that the old 
 goes on from another table: a clone in which data was corrected. Nothing is changed in the old checkpoint, whose query
 may run.
 
-OLD is the directory of a Delta table that the query reads, or the number of the source; NEW is that of the table that
-it is to read. A clone begins with what the query had read; of another table say which VERSION holds that."""
+OLD is the directory of a table of Delta or Iceberg that the query reads, NEW that of the table that it is to read. A
+clone of Delta begins with what the query had read; of another table say which VERSION or snapshot holds that."""
 
 
 def _arguments(parser: Flags) -> None:

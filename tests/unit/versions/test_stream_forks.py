@@ -132,6 +132,64 @@ def test_delta_moves_to_a_version_that_is_named(tmp_path: Path) -> None:
     assert offsets_in(fork, 0) == [delta_offset(MENDED, 2)]
 
 
+def make_iceberg(root: Path, *snapshots: tuple[int, int, str]) -> Path:
+    """A table of snapshots in a row: how many files each added, and of what kind it is; the last is the current one."""
+    line, parent = [], None
+    for number, added, operation in snapshots:
+        summary = {"operation": operation, "added-data-files": str(added)}
+        line.append({"snapshot-id": number, "parent-snapshot-id": parent, "summary": summary})
+        parent = number
+    write(root / "metadata" / "v9.metadata.json", "{}")
+    write(root / "metadata" / "v10.metadata.json", json.dumps({"current-snapshot-id": parent, "snapshots": line}))
+    return root
+
+
+def test_iceberg_moves_to_a_snapshot_that_is_named(tmp_path: Path) -> None:
+    """Where the stream began stands in a file of its own, whose checksums are of the new content."""
+    checkpoint = make_checkpoint(tmp_path / "checkpoint", [ICEBERG, KAFKA])
+    for name in ("0", ".0.crc"):
+        write(checkpoint / "sources" / "0" / "offsets" / name, "of the old table")
+    old = make_iceberg(tmp_path / "orders", (6, 1, "append"), (7, 2, "append"), (8, 1, "append"))
+    new = make_iceberg(tmp_path / "mended", (70, 3, "append"), (71, 1, "append"))
+
+    fork = make_fork(checkpoint, 0, SourceMove(str(old), str(new), 70))
+
+    begin = '{"version":1,"snapshot_id":70,"position":3,"scan_all_files":false}'
+    offsets = fork / "sources" / "0" / "offsets"
+    assert offsets_in(fork, 0) == [begin, KAFKA]
+    assert (offsets / "0").read_text() == begin
+    assert (offsets / ".0.crc").read_bytes() == checksums_of(begin.encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "version", "words"),
+    [
+        ((7, 3, "append"), (70, 1, "append"), 70, "ends in the middle of snapshot 7"),
+        ((7, 2, "append"), (70, 1, "append"), 71, "has no snapshot 71 on main"),
+        ((7, 2, "append"), (70, 1, "overwrite"), 70, "of the kind overwrite"),
+        ((7, 2, "append"), (70, 1, "append"), None, "say which snapshot"),
+        ((6, 2, "append"), (70, 1, "append"), 70, "no source of the query reads"),
+    ],
+)
+def test_moves_of_iceberg_that_would_lose_or_repeat_rows(
+    tmp_path: Path, old: tuple[int, int, str], new: tuple[int, int, str], version: int | None, words: str
+) -> None:
+    checkpoint = make_checkpoint(tmp_path / "checkpoint", [ICEBERG])
+    here, there = make_iceberg(tmp_path / "orders", old), make_iceberg(tmp_path / "mended", new)
+
+    refused(ForkError, words, checkpoint, 0, SourceMove(str(here), str(there), version))
+
+
+def test_tables_of_another_format(tmp_path: Path) -> None:
+    iceberg, delta = make_iceberg(tmp_path / "ice", (7, 2, "append")), make_table(tmp_path / "delta", ORDERS, WRITE)
+    of_iceberg = make_checkpoint(tmp_path / "one", [ICEBERG])
+    of_delta = make_checkpoint(tmp_path / "other", [delta_offset(ORDERS, 1)])
+
+    refused(ConfigurationError, "isn't an Iceberg table", of_iceberg, 0, SourceMove(str(iceberg), str(delta), 7))
+    refused(ConfigurationError, "isn't a Delta table", of_delta, 0, SourceMove(str(delta), str(iceberg), 0))
+    refused(ForkError, "name the directory of the table", of_iceberg, 0, SourceMove("0", str(iceberg), 7))
+
+
 def test_an_id_that_only_a_checksum_repeats(tmp_path: Path) -> None:
     """The versions that set it were cleaned."""
     table = make_table(tmp_path / "orders", ORDERS, *[WRITE] * 3)
@@ -215,7 +273,7 @@ def test_sources_that_cant_go_on(tmp_path: Path, offset: str, words: str) -> Non
 
 @pytest.mark.parametrize(
     ("offset", "words"),
-    [(KAFKA, "mean these topics alone"), (RATE, "reads no table"), (ICEBERG, "reads an Iceberg table")],
+    [(KAFKA, "mean these topics alone"), (RATE, "reads no table"), ('{"logOffset":1}', "whose files")],
 )
 def test_sources_that_cant_move(tmp_path: Path, offset: str, words: str) -> None:
     new = make_table(tmp_path / "mended", MENDED, clone_of(3))
@@ -250,6 +308,7 @@ def test_a_table_that_nobody_reads(tmp_path: Path) -> None:
     refused(ForkError, "no source of the query reads", checkpoint, 0, SourceMove(str(other), str(other)))
     refused(ForkError, "moved twice", checkpoint, 0, *[SourceMove("0", str(other), 0)] * 2)
     refused(ConfigurationError, "isn't a Delta table", checkpoint, 0, SourceMove("0", str(tmp_path)))
+    refused(ConfigurationError, "isn't a Delta or Iceberg table", checkpoint, 0, SourceMove(str(tmp_path), str(other)))
     refused(ConfigurationError, "isn't on this machine", checkpoint, 0, SourceMove("0", "s3://bucket/orders"))
 
 

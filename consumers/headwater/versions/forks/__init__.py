@@ -4,6 +4,7 @@ checkpoint     reads the files of a checkpoint: the query's id, offsets, commits
 state_files    finds the files of a batch's state, and says which are missing
 sources        reads what an offset says, and moves it to another table
 delta          positions in Delta tables
+iceberg        positions in Iceberg tables
 hadoop_files   writes files as Hadoop's local file system does, with their checksums
 fork           plans a fork and makes it
 

@@ -137,3 +137,15 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise ForkError(f"{path} isn't there any more: the running query removed it; fork at a newer batch") from None
+
+
+def local_path(location: str, what: str) -> Path:
+    """Return a directory of this machine; an error for one elsewhere."""
+    if location.startswith("file:"):
+        return Path("/" + location.removeprefix("file:").lstrip("/"))
+    if "://" in location:
+        raise ConfigurationError(
+            f"{location} isn't on this machine: a {what} has to be in a directory that is mounted here, or be copied "
+            "to one"
+        )
+    return Path(location).absolute()

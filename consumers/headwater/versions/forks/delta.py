@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from headwater.errors import ConfigurationError
-from headwater.versions.forks.checkpoint import ForkError
+from headwater.versions.forks.checkpoint import ForkError, local_path
 
 _LOG: Final = "_delta_log"
 _BEFORE_FIRST: Final = frozenset({-1, -100})
@@ -69,6 +68,11 @@ class DeltaTable:
         if not self._log.is_dir():
             raise ConfigurationError(f"{location} isn't a Delta table: it has no {_LOG}. Name the table's directory")
 
+    @staticmethod
+    def is_at(location: str) -> bool:
+        """Whether there is a table of this format."""
+        return (local_path(location, "table") / _LOG).is_dir()
+
     @property
     def id(self) -> str:
         """The table's id, from the newest version that sets it, or the newest that repeats it."""
@@ -82,6 +86,10 @@ class DeltaTable:
             f"the log of {self.location} doesn't show the table's id any more. The source that reads it can be named "
             "by its number in the checkpoint; a table to go on from has to show it"
         )
+
+    def is_read_by(self, offset: dict[str, Any]) -> bool:
+        """Whether an offset stands in this table."""
+        return offset.get("reservoirId") == self.id
 
     def move(self, text: str, old: str, version: int | None, suitable: Callable[[int], int | None]) -> str:
         """Return the offset in this table for an offset in the old one.
@@ -138,15 +146,3 @@ class DeltaTable:
         except (FileNotFoundError, ValueError):
             return None
         return (found.get("metadata") or {}).get("id")
-
-
-def local_path(location: str, what: str) -> Path:
-    """Return a directory of this machine; an error for one elsewhere."""
-    if location.startswith("file:"):
-        return Path("/" + location.removeprefix("file:").lstrip("/"))
-    if "://" in location:
-        raise ConfigurationError(
-            f"{location} isn't on this machine: a {what} has to be in a directory that is mounted here, or be copied "
-            "to one"
-        )
-    return Path(location).absolute()

@@ -18,8 +18,8 @@ from typing import Final
 from uuid import uuid4
 
 from headwater.errors import ConfigurationError, TransientError
-from headwater.versions.forks.checkpoint import ForkError, OffsetEntry, StreamCheckpoint, files_of
-from headwater.versions.forks.delta import DeltaPosition, local_path
+from headwater.versions.forks.checkpoint import ForkError, OffsetEntry, StreamCheckpoint, files_of, local_path
+from headwater.versions.forks.delta import DeltaPosition
 from headwater.versions.forks.hadoop_files import copy_file, sync_directory, write_file
 from headwater.versions.forks.sources import (
     MovedSource,
@@ -27,6 +27,7 @@ from headwater.versions.forks.sources import (
     SourceMove,
     format_of,
     move_sources,
+    own_files,
     source_files,
 )
 from headwater.versions.forks.state_files import StateFiles, find_state
@@ -67,6 +68,8 @@ def plan_fork(checkpoint: str, batch: int, target: str, moves: tuple[SourceMove,
     batches = range(max(batch - 1, 0), batch + 1)
     commits = {each: found.commit(each) for each in batches if each in found.committed_batches()}
     written = files_of(dict.fromkeys(batches, moved), commits, new_id)
+    for source in sources:
+        written |= own_files(source)
     return ForkPlan(
         found.directory, batch, place, found.query_id, new_id, tuple(sources), state, written, (*own, *state.paths)
     )

@@ -1,7 +1,7 @@
 """What an offset of a checkpoint says, and how it is moved to another table.
 
-A source is known by the form of its offsets. One that reads the same as before keeps them; of one that moves to another
-table only Delta's are rewritten. What isn't known here is refused, since it may keep more in the checkpoint than its
+A source is known by the form of its offsets. One that reads the same as before keeps them; those of Delta and Iceberg
+are rewritten for another table. What isn't known here is refused, since it may keep more in the checkpoint than its
 offsets.
 """
 
@@ -15,8 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from headwater.errors import ConfigurationError
 from headwater.versions.forks.checkpoint import ForkError
 from headwater.versions.forks.delta import DeltaTable
+from headwater.versions.forks.iceberg import IcebergTable
 
 _SCHEMA_LOG: Final = "_schema_log"
 
@@ -38,7 +40,7 @@ class SourceMove:
     """That a source goes on from another table."""
 
     old: str
-    """The directory of the table that it reads, or the source's number in the checkpoint."""
+    """The directory of the table that it reads, or the source's number in the checkpoint (Delta)."""
     new: str
     """The directory of the table that it is to read."""
     version: int | None = None
@@ -88,16 +90,16 @@ def _moved(
         )
     if move is None or text is None:
         return MovedSource(source, kind, text, text, None if move is None else move.new)
-    if kind is not SourceFormat.DELTA:
+    if kind is SourceFormat.DELTA:
+        after = DeltaTable(move.new).move(text, move.old, move.version, partial(suitable_batch, source))
+    elif kind is SourceFormat.ICEBERG:
+        after = IcebergTable(move.new).move(text, move.old, move.version)
+    else:
         raise ForkError(f"source {source} reads {_ARTICLES[kind]}: such offsets can't be moved to {move.new}")
-    after = DeltaTable(move.new).move(text, move.old, move.version, partial(suitable_batch, source))
     return MovedSource(source, kind, text, after, move.new)
 
 
 _ARTICLES: Final = {
-    SourceFormat.DELTA: "a Delta table",
-    SourceFormat.ICEBERG: "an Iceberg table",
-    SourceFormat.PAIMON: "a Paimon table",
     SourceFormat.KAFKA: "Kafka, whose offsets mean these topics alone",
     SourceFormat.FILES: "a directory, whose files the checkpoint names",
     SourceFormat.NUMBERS: "no table",
@@ -131,8 +133,15 @@ _MARKS: Final = {
 }
 
 
+def own_files(source: MovedSource) -> dict[str, bytes]:
+    """Return the files of `sources/N` that are written anew: where a stream of Iceberg begins in its new table."""
+    if source.format is not SourceFormat.ICEBERG or source.moved_to is None or source.after is None:
+        return {}
+    return {f"sources/{source.source}/offsets/0": source.after.encode()}
+
+
 def source_files(checkpoint: Path, source: MovedSource) -> list[Path]:
-    """Return which files of `sources/N` belong to the fork, relative to the checkpoint.
+    """Return which files of `sources/N` are taken as they are, relative to the checkpoint.
 
     Spark's file source keeps there which files it has seen: of batches behind its offset they would never be read.
     """
@@ -143,7 +152,13 @@ def source_files(checkpoint: Path, source: MovedSource) -> list[Path]:
     if source.format is SourceFormat.FILES and source.after is not None:
         last = int(json.loads(source.after)["logOffset"])
         files = [each for each in files if (number := _log_number(each.name)) is None or number <= last]
-    return [each.relative_to(checkpoint) for each in files]
+    written = own_files(source)
+    return [path for each in files if _plain_path(path := each.relative_to(checkpoint)).as_posix() not in written]
+
+
+def _plain_path(path: Path) -> Path:
+    """Return the path of the file that a file of checksums is of."""
+    return path.with_name(path.name.removeprefix(".").removesuffix(".crc")) if path.suffix == ".crc" else path
 
 
 def _log_number(name: str) -> int | None:
@@ -155,20 +170,19 @@ def _sources_of(move: SourceMove, offsets: Mapping[str, str | None]) -> list[str
     """Return the sources that read the old table; a self-join has several."""
     if move.old in offsets:
         return [move.old]
-    id_of_old = DeltaTable(move.old).id
-    found = [source for source, text in offsets.items() if _delta_id(text) == id_of_old]
+    tables = [each(move.old) for each in (DeltaTable, IcebergTable) if each.is_at(move.old)]
+    if not tables:
+        raise ConfigurationError(f"{move.old} isn't a Delta or Iceberg table: name the directory of one")
+    parsed = {source: _parsed(text) for source, text in offsets.items()}
+    known = {source: fields for source, fields in parsed.items() if isinstance(fields, dict)}
+    found = [source for source, fields in known.items() if any(each.is_read_by(fields) for each in tables)]
     if not found:
-        known = ", ".join(f"{source}: {text}" for source, text in offsets.items())
+        listed = ", ".join(f"{source}: {text}" for source, text in offsets.items())
         raise ForkError(
-            f"no source of the query reads {move.old}. Its sources are {known}; one can be named by its number: "
+            f"no source of the query reads {move.old}. Its sources are {listed}; one can be named by its number: "
             f"{next(iter(offsets), '0')}={move.new}"
         )
     return found
-
-
-def _delta_id(text: str | None) -> str | None:
-    fields = _parsed(text)
-    return fields.get("reservoirId") if isinstance(fields, dict) else None
 
 
 def _parsed(text: str | None) -> Any:
