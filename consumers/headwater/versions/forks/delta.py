@@ -59,7 +59,7 @@ def offset_behind(table_id: str, version: int) -> str:
     return json.dumps(fields, separators=(",", ":"))
 
 
-class DeltaTable:
+class LocalDeltaTable:
     """The log of a Delta table on this machine."""
 
     def __init__(self, location: str) -> None:

@@ -22,7 +22,7 @@ _READABLE: Final = frozenset({"append", "replace"})
 """Snapshots that a stream passes without an option."""
 
 
-class IcebergTable:
+class LocalIcebergTable:
     """The newest metadata of an Iceberg table on this machine."""
 
     def __init__(self, location: str) -> None:
@@ -50,12 +50,12 @@ class IcebergTable:
             raise ForkError(
                 f"say which snapshot of {self.location} holds what the query had read: {old}={self.location}@SNAPSHOT"
             )
-        if not IcebergTable.is_at(old):
+        if not LocalIcebergTable.is_at(old):
             raise ForkError(
                 f"name the directory of the table that the source {old} reads: it shows whether the batch ends with a "
                 "snapshot"
             )
-        IcebergTable(old).require_end(json.loads(text))
+        LocalIcebergTable(old).require_end(json.loads(text))
         return self.offset_behind(version)
 
     def require_end(self, offset: dict[str, Any]) -> None:

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from headwater.errors import ConfigurationError
 from headwater.versions.forks.checkpoint import ForkError
-from headwater.versions.forks.delta import DeltaTable
-from headwater.versions.forks.iceberg import IcebergTable
+from headwater.versions.forks.delta import LocalDeltaTable
+from headwater.versions.forks.iceberg import LocalIcebergTable
 
 _SCHEMA_LOG: Final = "_schema_log"
 
@@ -91,9 +91,9 @@ def _moved(
     if move is None or text is None:
         return MovedSource(source, kind, text, text, None if move is None else move.new)
     if kind is SourceFormat.DELTA:
-        after = DeltaTable(move.new).move(text, move.old, move.version, partial(suitable_batch, source))
+        after = LocalDeltaTable(move.new).move(text, move.old, move.version, partial(suitable_batch, source))
     elif kind is SourceFormat.ICEBERG:
-        after = IcebergTable(move.new).move(text, move.old, move.version)
+        after = LocalIcebergTable(move.new).move(text, move.old, move.version)
     else:
         raise ForkError(f"source {source} reads {_ARTICLES[kind]}: such offsets can't be moved to {move.new}")
     return MovedSource(source, kind, text, after, move.new)
@@ -170,7 +170,7 @@ def _sources_of(move: SourceMove, offsets: Mapping[str, str | None]) -> list[str
     """Return the sources that read the old table; a self-join has several."""
     if move.old in offsets:
         return [move.old]
-    tables = [each(move.old) for each in (DeltaTable, IcebergTable) if each.is_at(move.old)]
+    tables = [each(move.old) for each in (LocalDeltaTable, LocalIcebergTable) if each.is_at(move.old)]
     if not tables:
         raise ConfigurationError(f"{move.old} isn't a Delta or Iceberg table: name the directory of one")
     parsed = {source: _parsed(text) for source, text in offsets.items()}
