@@ -108,7 +108,7 @@ class TestSQLite(_Jdbc):
     def stalling(self) -> Generator[None]:
         """Somebody else writes, and doesn't come to an end."""
         open_store(self.url).close()
-        other = sqlite3.connect(self.path, isolation_level=None)
+        other = sqlite3.connect(self.path, 60, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         yield
         other.execute("ROLLBACK")

@@ -58,7 +58,7 @@ class Writing:
     @contextmanager
     def locked(self) -> Generator[None]:
         """Nobody else can write to the store meanwhile."""
-        held = sqlite3.connect(self.place / "store.db", isolation_level=None)
+        held = sqlite3.connect(self.place / "store.db", PATIENCE, isolation_level=None)
         held.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -122,7 +122,7 @@ def test_told_twice_it_ends_at_once(tmp_path: Path, number: signal.Signals) -> N
 
 def test_a_store_that_nobody_may_write_to_any_more_ends_it(tmp_path: Path) -> None:
     with writing(tmp_path) as one:
-        with sqlite3.connect(tmp_path / "store.db") as held:
+        with sqlite3.connect(tmp_path / "store.db", PATIENCE) as held:
             held.execute("ALTER TABLE consumer_offsets RENAME TO elsewhere")
         one.tell(1)
         assert one.process.wait(PATIENCE) == 1

@@ -11,7 +11,9 @@ import pytest
 
 from headwater.events import AlterTable, Committed, CreateTable, DatasetId, DropTable, Event, Gap
 from tests.kit.cases.catalog_lines import REDACTED, Shown, agrees, lines, shown, with_nobody_looking
-from tests.kit.spark.driver import HOST, PLAIN, Driver, driver_fixture, of, smoking, the
+from tests.kit.spark.driver import HOST, PLAIN, Driver, of, shared_driver_fixture, smoking, the
+
+pytestmark = pytest.mark.xdist_group("spark-plain")
 
 A = "CREATE TABLE a (id INT, s STRING) USING parquet"
 """A plain table; P is partitioned, N has a struct and a default."""
@@ -230,7 +232,7 @@ DROP = [
 ]
 
 
-driver = driver_fixture(PLAIN)
+driver = shared_driver_fixture(PLAIN)
 
 
 def id_of(case: Case) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from headwater.versions import NoAlignmentError, SharedAncestor, align, check, c
 from tests.kit.effort import examples
 from tests.kit.lineage.scripted_producer import ScriptedProducer, dataset, store
 from tests.kit.stores import memory_connection
+from tests.kit.versions.oracle import AnswerCounts, History, ask, lines
 
 pytestmark = pytest.mark.slow
 
@@ -330,3 +332,23 @@ def _aligned(connection: Connection, warehouse: Warehouse, names: Sequence[str])
 def _rows(warehouse: Warehouse, name: str, at: dict[str, int]) -> int:
     """How new a version is, by its newest own row: a compaction adds none."""
     return max(number for _, number in warehouse.tables[name].states[at[name]][name])
+
+
+# A verdict about versions is yes only if the rows of the tables say so, whatever happened.
+
+
+@settings(max_examples=examples(150))
+@given(seed=st.integers(0, 2**32), has_gaps=st.booleans())
+def test_no_yes_is_wrong(*, seed: int, has_gaps: bool, connection: Connection) -> None:
+    history = History(Random(seed), has_gaps=has_gaps)
+    assert ask(connection, history, AnswerCounts()), "\n".join(lines(history))
+
+
+def test_few_answers_are_unknown_without_gaps(connection: Connection) -> None:
+    """What is always unknown is never wrong."""
+    counts = AnswerCounts()
+    for seed in range(examples(100)):
+        ask(connection, History(Random(seed), has_gaps=False), counts)
+    unknown = sum(number for (verdict, _), number in counts.checks.items() if verdict is None)
+    assert unknown <= max(2, sum(counts.checks.values()) // 10)
+    assert counts.checks.get((True, True), 0) > unknown
