@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from headwater import plugins
+from headwater.cli.app import leaf_parser
+from headwater.cli.commands import CommandPath, Leaf, walk
 from headwater.lineage.sql import METADATA
 from headwater.lineage.store.schema_version import VERSION
 
@@ -59,3 +61,39 @@ def headings(pages: Iterable[str]) -> set[str]:
 def test_each_format_has_its_limits_said() -> None:
     said = headings(("limits.md", "limits-table-formats.md", "limits-kafka-and-databases.md"))
     assert {name for name in ours("headwater.formats") if SECTIONS.get(name, name.capitalize()) not in said} == set()
+
+
+def flags_of_commands() -> Mapping[CommandPath, frozenset[str]]:
+    parsers = {path: leaf_parser(path, node.load()) for path, node in walk() if isinstance(node, Leaf)}
+    return {
+        path: frozenset(flag for option in parser.options() for flag in option.option_strings)
+        for path, parser in parsers.items()
+    }
+
+
+def typed_flags(text: str, commands: Iterable[CommandPath]) -> Iterator[tuple[CommandPath, str]]:
+    """Each flag that stands behind a command in a text, up to what is for another program."""
+    known = set(commands) - {("run",)}  # behind it are flags of servers and scripts, too
+    for line in re.findall(r"headwater ([a-z][^\n`|#]*)", text.replace("\\\n", " ")):
+        words = line.partition(" -- ")[0].split()
+        path = next((tuple(words[:length]) for length in (3, 2, 1) if tuple(words[:length]) in known), None)
+        yield from ((path, word.partition("=")[0]) for word in words if path and re.match(r"--[a-z]", word))
+
+
+def test_flags_that_pages_give_to_commands_are_flags_of_those() -> None:
+    """It finds what `test_cli_tree` doesn't look at: examples and sentences of all pages."""
+    flags = flags_of_commands()
+    pages = {page: page.read_text() for page in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")))}
+    found = [(page.name, *typed) for page, text in pages.items() for typed in typed_flags(text, flags)]
+    assert len(found) > 100
+    wrong = [(page, path, flag) for page, path, flag in found if flag not in flags[path] | {"--help"}]
+    assert wrong == []
+
+
+def test_a_flag_that_is_not_there_is_found_out() -> None:
+    text = "headwater replay --from a \\\n  --readers 2, and `headwater table diff a b --key x`"
+    assert list(typed_flags(text, [("replay",), ("table", "diff")])) == [
+        (("replay",), "--from"),
+        (("replay",), "--readers"),
+        (("table", "diff"), "--key"),
+    ]
