@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +16,7 @@ from headwater.events.names import JobName
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
     from sqlalchemy import Connection
 
-    from headwater.lineage.questions import Answer
+    from headwater.lineage.questions import Answer, AnswerLimit
 
 A_TABLE: Final = "catalog.database.table, database.table, a path or a URI"
 
@@ -54,7 +54,12 @@ def give(
 
 def limit_texts(answer: Answer[Any]) -> Iterator[str]:
     """Yield why an answer may be incomplete, each reason as a line."""
-    for limit in answer.limits:
+    yield from limit_texts_of(answer.limits)
+
+
+def limit_texts_of(limits: Iterable[AnswerLimit]) -> Iterator[str]:
+    """Yield each limit as a line."""
+    for limit in limits:
         yield f"{limit.why.value} of {limit.about}" + (f": {limit.detail}" if limit.detail else "")
 
 

@@ -234,6 +234,10 @@ TREE: Final = Group(
             },
             alone=Leaf("help:show_version", "show the version of headwater"),
         ),
+        "correct": Group(
+            "the correction of tables and of all that was made from them",
+            {"plan": Leaf("correct:plan", "plan how what was made from a wrong snapshot is corrected")},
+        ),
         "completion": Leaf("help:completion", "print the script by which a shell completes commands and flags"),
     },
 )

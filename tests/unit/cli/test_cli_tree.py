@@ -215,6 +215,7 @@ NO_DOCUMENT = {
     ("version", "check"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "align"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "list"): "it needs a group: test_cli_data_versions.py",
+    ("correct", "plan"): "it needs snapshots: test_cli_correct.py",
     ("validate",): "it needs a job: test_cli_validate.py",
     ("table", "diff"): "it needs Spark: tests/matrix/test_validate_streams.py",
     ("stream", "fork"): "it needs a checkpoint: tests/unit/versions/test_stream_forks.py",

@@ -11,15 +11,16 @@ N = TypeVar("N", bound=Hashable)
 def find_cycle_edges(edges: Collection[tuple[N, N]]) -> set[tuple[N, N]]:
     """Return the edges whose ends reach each other: both are in one strongly connected component. Tarjan's algorithm
     without recursion."""
+    component = number_components(edges)
+    return {(one, other) for one, other in edges if component[one] == component[other]}
+
+
+def number_components(edges: Collection[tuple[N, N]]) -> dict[N, int]:
+    """Return the number of each node's strongly connected component. Edges between components lead to lower numbers."""
     following: dict[N, list[N]] = {}
     for one, other in edges:
         following.setdefault(one, []).append(other)
         following.setdefault(other, [])
-    component = _components(following)
-    return {(one, other) for one, other in edges if component[one] == component[other]}
-
-
-def _components(following: dict[N, list[N]]) -> dict[N, int]:
     number: dict[N, int] = {}
     lowest: dict[N, int] = {}
     component: dict[N, int] = {}

@@ -16,6 +16,7 @@ from headwater.events.clock import wall_micros
 from headwater.lineage.bulk.insert_or_update import insert_or_update, keep_existing
 from headwater.lineage.rows.values import hash_key
 from headwater.lineage.sql.alignment_tables import ALIGNED_JOBS, ALIGNMENT_GROUPS, DATA_VERSIONS
+from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.store import Store, translate_errors
 from headwater.versions.cuts import Cut, DataVersion, GroupState, JobProgress
@@ -206,8 +207,16 @@ def groups_in(store: Store) -> list[GroupState]:
 
 def checkpoints_of(connection: Connection, job: str) -> dict[str, str]:
     """Return where the checkpoints of the jobs with a name are, by their group."""
-    chosen = select(_GROUP.name, _JOB.checkpoint).where(_JOB.job_id == _job_id(job), _GROUP.id == _JOB.group_id)
-    return {row.name: row.checkpoint for row in connection.execute(chosen)}
+    return dict(groups_of(connection, [job]).get(job, ()))
+
+
+def groups_of(connection: Connection, jobs: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return the groups in which aligned jobs of these names run, each with where the job's checkpoint is."""
+    chosen = select(_JOB.job, _GROUP.name, _JOB.checkpoint).where(_GROUP.id == _JOB.group_id)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in select_by_keys(connection, chosen, _JOB.job_id, map(_job_id, jobs)):
+        found.setdefault(row.job, []).append((row.name, row.checkpoint))
+    return found
 
 
 def _job_id(job: str) -> bytes:
