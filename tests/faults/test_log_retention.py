@@ -201,8 +201,9 @@ def test_what_was_acknowledged_is_read_by_every_group(tmp_path: Path, seed: int)
     assert outcome.partitions > 1
 
 
+@pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [0, *(pytest.param(each, marks=pytest.mark.long) for each in range(1, 4))])
+@pytest.mark.parametrize("number", range(4))
 def test_it_is_in_rounds_of_other_seeds_too(tmp_path: Path, number: int) -> None:
     """What happens in them isn't known beforehand; a failure names its seed."""
     assert play(tmp_path, rounds(4)[number], STEPS).emitted > 0
