@@ -13,7 +13,7 @@ from pathlib import Path
 
 from headwater import local
 from headwater.conformance import Finding, Verdict, load_scenarios
-from headwater.conformance.scoring import Score, scores
+from headwater.conformance.verdicts import Score, scores
 from tests.benchmarks.harness import Aims
 from tests.kit.conformance.runs import AGENT, play_with_agent, play_with_headwater
 from tests.kit.spark.versions import SPARK

@@ -15,7 +15,7 @@ from headwater.config import read_config
 from headwater.events import Event
 from headwater.forwarders.api import BusEvent, Forwarder, ForwarderContext, RefusedEventsError
 from headwater.forwarders.datahub import DataHubForwarder
-from headwater.forwarders.datahub.mapping import datahub_proposals
+from headwater.forwarders.datahub.forwarder import datahub_proposals
 from headwater.forwarders.datahub.options import DataHubConfig
 from headwater.forwarders.openlineage import OpenLineageForwarder
 from headwater.testing.examples import EXAMPLES

@@ -15,8 +15,8 @@ import pytest
 from deltalake import DeltaTable
 
 from headwater.cli import main
+from headwater.consumers.archive.ordered_rows import Verification
 from headwater.consumers.archive.table import EventArchive
-from headwater.consumers.archive.verification import Verification
 from headwater.local import Service
 from tests.kit.archive.records import read_all
 from tests.kit.archive.topics import as_truth, send, truth

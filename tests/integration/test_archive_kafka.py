@@ -14,9 +14,8 @@ from confluent_kafka.admin import AdminClient
 from deltalake import DeltaTable
 
 from headwater.cli import main
-from headwater.consumers.archive.ordered_rows import missing_offsets
+from headwater.consumers.archive.ordered_rows import Verification, missing_offsets
 from headwater.consumers.archive.table import EventArchive
-from headwater.consumers.archive.verification import Verification
 from headwater.local import Service
 from tests.kit.archive.records import read_all
 from tests.kit.archive.topics import Truth, as_truth, send, truth

@@ -18,7 +18,7 @@ from headwater.events.jobs import JobStarted, JobStatus, JobStatusChanged, JobTy
 from headwater.events.tables import Column, Table
 from headwater.forwarders.api import RefusedEventsError
 from headwater.forwarders.atlas import AtlasForwarder
-from headwater.forwarders.atlas.mapping import atlas_changes
+from headwater.forwarders.atlas.forwarder import atlas_changes
 from headwater.forwarders.atlas.messages import envelopes, notifications
 from headwater.forwarders.atlas.options import AtlasNames
 from headwater.forwarders.atlas.types import definitions

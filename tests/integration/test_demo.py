@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from headwater.cli.demo.requirements import find_requirements
 from headwater.cli.demo.scenario import QUESTIONS, STEPS
+from headwater.cli.demo.workspace import find_requirements
 from tests.kit.lineage.html_page import Read
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.spark]

@@ -21,11 +21,11 @@ from openlineage.client.transport.kafka import KafkaConfig, KafkaTransport
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.forwarders.api import ForwarderContext, NoLineage, RefusedEventsError
 from headwater.forwarders.atlas import AtlasForwarder
-from headwater.forwarders.atlas.mapping import atlas_changes
+from headwater.forwarders.atlas.forwarder import atlas_changes
 from headwater.forwarders.atlas.messages import notifications
 from headwater.forwarders.atlas.options import AtlasNames
 from headwater.forwarders.datahub import DataHubForwarder
-from headwater.forwarders.datahub.mapping import datahub_proposals
+from headwater.forwarders.datahub.forwarder import datahub_proposals
 from headwater.forwarders.datahub.options import DataHubNames
 from headwater.forwarders.openlineage import OpenLineageForwarder
 from headwater.forwarders.openlineage.kafka import key_of

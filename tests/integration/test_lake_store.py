@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from headwater.consumers.replay.filling import ends_until
-from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.ranges import LogRange
 from headwater.consumers.spark.pipeline import PipelineOptions, run_pipeline
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, OrderedBatches
 from headwater.consumers.spark.pipeline.lake import LakeTables, compact, expire

@@ -13,8 +13,7 @@ from headwater.cli import main
 from headwater.consumers.replay.archive_range import ArchiveRange
 from headwater.consumers.replay.filling import BulkReaderMaker, ReplayInterrupted, ReplaySettings
 from headwater.consumers.replay.kafka_range import KafkaRange
-from headwater.consumers.replay.log_range import LogRange
-from headwater.consumers.replay.ranges import Positions, RangeSource
+from headwater.consumers.replay.ranges import LogRange, Positions, RangeSource
 from headwater.consumers.replay.replay import Replay, ReplayResult
 from headwater.consumers.spark.pipeline.batch_writer import BatchSettings, BatchWriter
 from headwater.consumers.spark.pipeline.polled_batches import SparkRangeReader

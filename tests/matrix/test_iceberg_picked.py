@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headwater.consumers.reconcile.events import reconciled_event
+from headwater.consumers.reconcile.comparison import reconciled_event
 from headwater.consumers.reconcile.files import LocalLogFiles
 from headwater.consumers.reconcile.iceberg import read_log
 from headwater.events import Committed, Event, Gap, Input, Output

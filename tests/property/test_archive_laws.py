@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.consumers.archive.decoding import DECODED_FIELDS, UNDECODED, DecodedEvent, EventReader, to_columns
+from headwater.consumers.archive.ordered_rows import Verification
 from headwater.consumers.archive.table import EventArchive
 from headwater.consumers.archive.upkeep import compact
-from headwater.consumers.archive.verification import Verification
 from headwater.consumers.sources import BusRecord
 from headwater.events import Committed, DatasetId, Event
 from headwater.events.avro import Codec

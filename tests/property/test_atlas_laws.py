@@ -12,7 +12,7 @@ from headwater.events.avro import Codec
 from headwater.events.envelope import Event
 from headwater.events.marks import Identity
 from headwater.events.producer import Producer
-from headwater.forwarders.atlas.mapping import CHANGES_OF, atlas_changes
+from headwater.forwarders.atlas.forwarder import CHANGES_OF, atlas_changes
 from headwater.forwarders.atlas.messages import envelopes, notifications
 from headwater.forwarders.atlas.options import AtlasNames
 from headwater.forwarders.atlas.resolving import AtlasPlan

@@ -13,9 +13,9 @@ from headwater.events.avro import Codec
 from headwater.events.envelope import Event
 from headwater.events.marks import Identity
 from headwater.events.producer import Producer
-from headwater.forwarders.datahub.batches import independent_batches
-from headwater.forwarders.datahub.mapping import PROPOSALS_OF, datahub_proposals
+from headwater.forwarders.datahub.forwarder import PROPOSALS_OF, datahub_proposals
 from headwater.forwarders.datahub.options import DataHubNames
+from headwater.forwarders.datahub.proposals import independent_batches
 from headwater.testing.examples import DRAFTS
 from headwater.testing.strategies import events
 from tests.kit.effort import examples

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from headwater.cli import doctor, main
 from headwater.cli.doctor import listeners
-from headwater.cli.doctor.secrets import SecretMasker
+from headwater.cli.doctor.configuration import SecretMasker
 from headwater.errors import HeadwaterError
 from headwater.lineage.store.engines import engine_for
 from headwater.lineage.store.options import StoreOptions

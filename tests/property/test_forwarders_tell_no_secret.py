@@ -19,7 +19,7 @@ from headwater.forwarders.alerts.conditions import findings_of
 from headwater.forwarders.alerts.evaluation import alert_of
 from headwater.forwarders.api import NoLineage
 from headwater.forwarders.openlineage.mapping import openlineage_events
-from headwater.forwarders.webhook.cloud_events import binary, cloud_event, structured
+from headwater.forwarders.webhook.messages import binary, cloud_event, structured
 from headwater.testing.examples import DRAFTS, JOB, RUN
 from tests.kit import seeds
 from tests.kit.forwarders.alerts import rule_file

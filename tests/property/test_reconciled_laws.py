@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection
 
-from headwater.consumers.reconcile.comparison import CommitStatus, compare
-from headwater.consumers.reconcile.events import reconciled_event
+from headwater.consumers.reconcile.comparison import CommitStatus, compare, reconciled_event
 from headwater.consumers.reconcile.model import LogCommit, TableLog
 from headwater.events import AlterTable, Committed, Event, Format, Input, Output
 from headwater.events.catalog import CatalogContext

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.consumers.replay.filling import PhaseProgress, ReplayInterrupted, ReplaySettings
-from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.ranges import LogRange
 from headwater.consumers.replay.replay import Replay
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog

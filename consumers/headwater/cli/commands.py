@@ -186,7 +186,7 @@ TREE: Final = Group(
             "what drivers could not deliver",
             {
                 "status": Leaf("spool.status:status", "list the spools and what waits in them for whom"),
-                "verify": Leaf("spool.verification:verify", "read spools from end to end and show damage"),
+                "verify": Leaf("spool.status:verify", "read spools from end to end and show damage"),
                 "ship": Leaf("spool.shipping:ship", "deliver what dead drivers left"),
                 "rename": Leaf("spool.listener_changes:rename", "give what waits for one listener to another one"),
                 "drop": Leaf("spool.listener_changes:drop", "throw away what waits for a listener"),
@@ -204,13 +204,13 @@ TREE: Final = Group(
         "archive": Group(
             "every event as it came, kept as long as wanted",
             {
-                "run": Leaf("archive.process:run", "archive the events of Kafka or a local log"),
-                "status": Leaf("archive.inspection:status", "show what is there, and which offsets"),
+                "run": Leaf("archive:run", "archive the events of Kafka or a local log"),
+                "status": Leaf("archive:status", "show what is there, and which offsets"),
                 "verify": Leaf(
-                    "archive.inspection:verify", "read it from end to end and show damage and offsets without a record"
+                    "archive:verify", "read it from end to end and show damage and offsets without a record"
                 ),
-                "compact": Leaf("archive.upkeep:compact", "make large files of small ones"),
-                "expire": Leaf("archive.upkeep:expire", "remove old days"),
+                "compact": Leaf("archive:compact", "make large files of small ones"),
+                "expire": Leaf("archive:expire", "remove old days"),
             },
         ),
         "conformance": Group(

@@ -12,7 +12,7 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
-from headwater.cli.stopping import stopping_on_signals
+from headwater.cli.service import stopping_on_signals
 
 if TYPE_CHECKING:
     from headwater.conformance.model import ScenarioStep
@@ -41,8 +41,8 @@ def _scenario(parser: Flags) -> None:
     flags=[_scenario],
 )
 def show(given: Namespace, output: CommandOutput) -> int:
+    from headwater.conformance.collecting import script_text  # noqa: PLC0415
     from headwater.conformance.model import load_scenario  # noqa: PLC0415
-    from headwater.conformance.scripts_directory import script_text  # noqa: PLC0415
 
     scenario = load_scenario(given.scenario)
     script = script_text(given.scenario)
@@ -79,7 +79,7 @@ Run them with your producer of lineage in the driver, on this machine.""",
     flags=[_directory],
 )
 def script(given: Namespace, output: CommandOutput) -> int:
-    from headwater.conformance.scripts_directory import write_scripts  # noqa: PLC0415
+    from headwater.conformance.collecting import write_scripts  # noqa: PLC0415
 
     runner = write_scripts(given.directory.expanduser())
     submit = (
@@ -115,7 +115,7 @@ Files have an event on each line, or a list of them. It ends with 1 where anythi
 )
 def judge_events(given: Namespace, output: CommandOutput) -> int:
     from headwater.conformance import judge, load_scenario, load_scenarios, read_observations  # noqa: PLC0415
-    from headwater.conformance.reading import read_events  # noqa: PLC0415
+    from headwater.conformance.collecting import read_events  # noqa: PLC0415
     from headwater.conformance.verdicts import Verdict  # noqa: PLC0415
 
     _require(given, given.events, "--events names the events, a file say")
@@ -144,8 +144,10 @@ def _last_line(text: str | None) -> str:
 
 def _show(findings: list[Finding], output: CommandOutput, *, is_for_programs: bool) -> None:
     """People see what isn't as it should be; programs get every fact."""
-    from headwater.conformance.scoring import scores  # noqa: PLC0415
-    from headwater.conformance.verdicts import Verdict  # noqa: PLC0415
+    from headwater.conformance.verdicts import (  # noqa: PLC0415
+        Verdict,
+        scores,
+    )
 
     shown = [each for each in findings if is_for_programs or each.verdict is not Verdict.SEEN]
     rows = [(each.verdict.value, each.scenario, each.step, each.fact, each.reason) for each in shown]

@@ -76,7 +76,7 @@ def reconcile(given: Namespace, output: CommandOutput) -> int:
     _give(found, output)
     unknown = [(each, one) for each in found for one in each.compared if one.status.value == "UNKNOWN"]
     if given.repair and unknown:
-        from headwater.consumers.reconcile.events import reconciled_event  # noqa: PLC0415
+        from headwater.consumers.reconcile.comparison import reconciled_event  # noqa: PLC0415
         from headwater.events.names import DatasetId  # noqa: PLC0415
 
         events = []

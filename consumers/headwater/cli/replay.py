@@ -21,11 +21,11 @@ from headwater.cli.bus import (
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, moment, one_of, pair
-from headwater.cli.logs import logging_as
 from headwater.cli.output import CommandOutput
 from headwater.cli.pipeline import add_spark
 from headwater.cli.replay_by_spark import SPARK, bulk_reader, fill_lake
 from headwater.cli.replay_output import ProgressLines, give_result
+from headwater.cli.service import logging_as
 from headwater.cli.store import add_store, options_of
 from headwater.errors import ConfigurationError
 
@@ -205,7 +205,7 @@ def _opened_sources(given: Any, stored: Callable[[], Positions]) -> Generator[Se
 
 def _open(address: str, kafka: Sequence[tuple[str, str]], stored: Callable[[], Positions]) -> RangeSource:
     if is_log(address):
-        from headwater.consumers.replay.log_range import LogRange  # noqa: PLC0415
+        from headwater.consumers.replay.ranges import LogRange  # noqa: PLC0415
 
         return LogRange(address, log_directory(address), stored)
     if is_archive(address):

@@ -13,7 +13,7 @@ from headwater.cli.bus import is_kafka, kafka_settings
 from headwater.cli.exits import Exit
 from headwater.cli.output import CommandOutput
 from headwater.cli.replay_output import ProgressLines
-from headwater.cli.stopping import stopping_on_signals
+from headwater.cli.service import stopping_on_signals
 
 if TYPE_CHECKING:
     from headwater.consumers.replay.filling import BulkReader, BulkReaderMaker

@@ -13,7 +13,7 @@ from headwater.cli.exits import Exit, exit_for
 from headwater.cli.flags import Flags, count, is_number
 from headwater.cli.output import CommandOutput
 from headwater.cli.run import add_properties, once_each, properties_of, table_and_version
-from headwater.cli.stopping import ended_by_sigterm
+from headwater.cli.service import ended_by_sigterm
 from headwater.cli.store import add_store
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError
 

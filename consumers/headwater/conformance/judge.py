@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from headwater.conformance.column_facts import column_facts, influence_facts
-from headwater.conformance.dataset_facts import access_facts, description_facts
-from headwater.conformance.identities import ScenarioDatasets
+from headwater.conformance.facts import (
+    access_facts,
+    column_facts,
+    description_facts,
+    influence_facts,
+    noop_fact,
+    scenario_facts,
+    state_fact,
+)
 from headwater.conformance.model import Scenario
-from headwater.conformance.observations import Observation
+from headwater.conformance.observations import Observation, ScenarioDatasets, StepView, view_step
 from headwater.conformance.reported import ReportedEvent
-from headwater.conformance.run_facts import noop_fact, scenario_facts, state_fact
-from headwater.conformance.step_view import StepView, view_step
 from headwater.conformance.verdicts import WHOLE_SCENARIO, FactResult, Finding, Verdict
 from headwater.errors import ConfigurationError
 

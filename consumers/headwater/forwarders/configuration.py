@@ -1,23 +1,144 @@
-"""The configuration of one forwarder: the keys that each has, and the options of its target."""
+"""The configuration of one forwarder: the keys that each has, and the options of its target.
+
+Which events a forwarder gets: by kind, job, catalog and dataset.
+
+Finds forwarders by the name of an entry point or by their path, and creates them.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias, cast
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from headwater.config import Config, Seconds, read_config
+from headwater.config import Config, Seconds, read_config, unknown
 from headwater.config.model import Keys
-from headwater.errors import ConfigurationError
+from headwater.errors import ConfigurationError, HeadwaterError, PluginError, advise_import
 from headwater.events import Event
+from headwater.events.keys import catalogs_in, datasets_in, jobs_in, name_pattern
+from headwater.events.kinds import KINDS
 from headwater.events.names import VALIDATION_JOB_NAMESPACE, JobName
-from headwater.forwarders.api import Forwarder, ForwarderContext, KnownLineage
-from headwater.forwarders.filters import NameFilter, Patterns
-from headwater.forwarders.plugins import create_forwarder
+from headwater.forwarders.api import GROUP, Forwarder, ForwarderContext, KnownLineage
+from headwater.plugins import OWN_PLUGINS, extra_command, load
+
+Patterns: TypeAlias = tuple[str, ...]
+
+
+class NameFilter(Config):
+    """Patterns of names, in which `*` stands for anything. Of several patterns of one kind, one has to match."""
+
+    kinds: Patterns = ()
+    """Kinds of events, such as `Committed` or `Create*`."""
+    jobs: Patterns = ()
+    """Jobs, by `name` or `namespace/name`; a step has its application's name too."""
+    catalogs: Patterns = ()
+    """Catalogs, by name."""
+    datasets: Patterns = ()
+    """Tables by `catalog.database.table` or a shorter name, and datasets by `namespace/name` or name."""
+
+    @field_validator("kinds")
+    @classmethod
+    def _known(cls, kinds: Patterns) -> Patterns:
+        for each in kinds:
+            if not any(name_pattern(each).fullmatch(kind) for kind in KINDS):
+                raise ValueError(unknown("kind of event", each, KINDS))
+        return kinds
+
+    @cached_property
+    def _rules(self) -> Collection[_Rule]:
+        patterns = ((self.jobs, jobs_in), (self.catalogs, catalogs_in), (self.datasets, datasets_in))
+        return [(_compiled(each), names) for each, names in patterns if each]
+
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        return frozenset(kind for kind in KINDS for each in self.kinds if name_pattern(each).fullmatch(kind))
+
+    def includes(self, event: Event) -> bool:
+        """Return whether nothing speaks against the event. An event that names no job, catalog or dataset passes the
+        patterns of what it doesn't name."""
+        if self.kinds and event.kind not in self._kinds:
+            return False
+        for patterns, names_in in self._rules:
+            names = list(names_in(event))
+            if names and not _any_matches(patterns, names):
+                return False
+        return True
+
+    def excludes(self, event: Event) -> bool:
+        """Return whether any pattern matches."""
+        if event.kind in self._kinds:
+            return True
+        return any(_any_matches(patterns, names_in(event)) for patterns, names_in in self._rules)
+
+
+_Rule: TypeAlias = tuple[Collection[re.Pattern[str]], Callable[[Event], Iterable[str]]]
+EVERYTHING: Final = NameFilter()
+
+
+def _compiled(patterns: Patterns) -> list[re.Pattern[str]]:
+    return [name_pattern(each) for each in patterns]
+
+
+def _any_matches(patterns: Collection[re.Pattern[str]], names: Iterable[str]) -> bool:
+    return any(each.fullmatch(name) for name in names for each in patterns)
+
+
+_ADVICE = "write async def handle(self, batch)"
+
+
+def create_forwarder(type_name: str, context: ForwarderContext) -> Forwarder:
+    """Create a forwarder. A PluginError says why there is none."""
+    factory = load_forwarder(type_name)
+    if not callable(factory):
+        raise PluginError(f"{type_name} is no forwarder: name a class, or a function that is given the context")
+    try:
+        created = factory(context)
+    except HeadwaterError:
+        raise
+    except Exception as e:  # a plug-in can fail in any way
+        raise PluginError(f"{type_name} can't be created: {type(e).__name__}: {e}") from e
+    return check_forwarder(created)
+
+
+def load_forwarder(type_name: str) -> Any:
+    """Return the class or function of this type. A PluginError says why there is none."""
+    try:
+        return load(GROUP, type_name)
+    except PluginError as e:
+        if advice := _advise_extra(type_name, e):
+            raise PluginError(advice) from e
+        raise
+
+
+def _advise_extra(type_name: str, error: PluginError) -> str:
+    """Return how to install what one of headwater's own forwarders needs, or nothing if that isn't what is wrong."""
+    cause = error.__cause__
+    if type_name not in OWN_PLUGINS[GROUP] or not isinstance(cause, ImportError) or not advise_import(cause):
+        return ""
+    return f"the forwarder {type_name} needs packages that aren't installed ({cause.name}): {extra_command(type_name)}"
+
+
+def check_forwarder(forwarder: object) -> Forwarder:
+    """Return it if its `handle` can be awaited with a batch."""
+    name = f"{type(forwarder).__name__}.handle"
+    method = getattr(forwarder, "handle", None)
+    if not callable(method):
+        raise PluginError(f"{name} is no method: {_ADVICE}")
+    if not inspect.iscoroutinefunction(method):
+        raise PluginError(f"{name} isn't asynchronous: {_ADVICE}")
+    try:
+        inspect.signature(method).bind(())
+    except TypeError:
+        raise PluginError(f"{name}{inspect.signature(method)} can't be called with a batch: {_ADVICE}") from None
+    return cast("Forwarder", forwarder)
+
 
 _LONGEST_CALL: Final = 240.0
 """Kafka takes the partitions from who doesn't poll for five minutes (max.poll.interval.ms)."""

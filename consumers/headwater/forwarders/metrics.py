@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from headwater.consumers.loop_metrics import LoopMetrics
-from headwater.consumers.prometheus import labelled_lines
+from headwater.consumers.metrics import LoopMetrics, labelled_lines
 
 _RATE_SECONDS: Final = 60.0
 _PREFIX: Final = "headwater_forwarder_"

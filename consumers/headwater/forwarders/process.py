@@ -22,11 +22,10 @@ from headwater.forwarders.api import ClosableForwarder, Forwarder
 from headwater.forwarders.configuration import ForwarderSettings
 from headwater.forwarders.known_lineage import LineageCache
 from headwater.forwarders.metrics import ForwarderMetrics, ForwardersHealth
-from headwater.forwarders.progress import ForwarderProgress
 from headwater.forwarders.runner import ForwarderRunner
 from headwater.forwarders.starting import FROM_BEGINNING, ForwarderBus, ForwarderStart
 from headwater.forwarders.state import ForwarderLock, ForwarderState
-from headwater.forwarders.status import write_status
+from headwater.forwarders.status import ForwarderProgress, write_status
 from headwater.lineage.bulk import BusPartition
 
 _LOG: Final = logging.getLogger(__name__)

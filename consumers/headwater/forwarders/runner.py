@@ -23,15 +23,13 @@ from headwater.events.keys import key_of
 from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent, Forwarder, PeriodicForwarder
 from headwater.forwarders.configuration import ForwarderSettings
-from headwater.forwarders.dead_letters import WAITING_STATES, Rejection
-from headwater.forwarders.decoding import ForwarderBatch, decode_records
+from headwater.forwarders.dead_letters import WAITING_STATES, ForwarderBatch, LetterRetry, Rejection, decode_records
 from headwater.forwarders.delivery import BatchDelivery, Pause, Waits
 from headwater.forwarders.isolation import DeliveryResult, UnsentEvent
 from headwater.forwarders.known_lineage import LineageCache
-from headwater.forwarders.letter_retry import LetterRetry
 from headwater.forwarders.metrics import ForwarderMetrics
-from headwater.forwarders.progress import ForwarderProgress
 from headwater.forwarders.state import ForwarderState
+from headwater.forwarders.status import ForwarderProgress
 from headwater.lineage.bulk import BusPartition
 
 _LOG: Final = logging.getLogger(__name__)

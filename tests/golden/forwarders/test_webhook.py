@@ -18,8 +18,15 @@ from hypothesis import strategies as st
 
 from headwater.events import Event, JobName
 from headwater.events.kinds import KINDS
-from headwater.forwarders.webhook.cloud_events import attribute_text, binary, cloud_event, structured
-from headwater.forwarders.webhook.messages import EncodedEvent, MessageFormat, joined
+from headwater.forwarders.webhook.messages import (
+    EncodedEvent,
+    MessageFormat,
+    attribute_text,
+    binary,
+    cloud_event,
+    joined,
+    structured,
+)
 from headwater.forwarders.webhook.options import WebhookOptions
 from headwater.testing.examples import EXAMPLES
 from headwater.testing.strategies import events

@@ -20,7 +20,7 @@ from headwater.events.names import DatasetId, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Table
 from headwater.forwarders.atlas.entities import readable_change
-from headwater.forwarders.atlas.mapping import atlas_changes
+from headwater.forwarders.atlas.forwarder import atlas_changes
 from headwater.forwarders.atlas.messages import notifications
 from headwater.forwarders.atlas.options import AtlasNames
 from tests.kit.forwarders import datahub_cases

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from headwater.conformance import Finding, judge, load_scenarios, read_observations
-from headwater.conformance.reading import read_events
+from headwater.conformance.collecting import read_events
 from tests.kit.spark.packages import package_settings
 from tests.kit.spark.versions import SCALA, packages
 

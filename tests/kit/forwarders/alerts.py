@@ -29,7 +29,7 @@ from headwater.events.jobs import (
 )
 from headwater.events.tables import Column, Table
 from headwater.forwarders.alerts.evaluation import AlertEvaluator
-from headwater.forwarders.alerts.options import DAY
+from headwater.forwarders.alerts.forwarder import DAY
 from headwater.forwarders.alerts.rule_file import RuleFile, read_rule_file
 from headwater.forwarders.alerts.store import AlertStore
 from headwater.testing.examples import CONTEXT

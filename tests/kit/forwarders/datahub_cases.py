@@ -64,7 +64,7 @@ from headwater.events.jobs import (
 from headwater.events.names import DatasetId, JobName, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Column, Database, Table, TableKind, Transform, View, ViewSource, Watermark
-from headwater.forwarders.datahub.mapping import datahub_proposals
+from headwater.forwarders.datahub.forwarder import datahub_proposals
 from headwater.forwarders.datahub.options import DataHubNames
 from headwater.forwarders.datahub.proposals import Proposal
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headwater.consumers.replay.filling import ReplaySettings
-from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.ranges import LogRange
 from headwater.consumers.replay.replay import Replay
 from headwater.lineage.store import StoreOptions
 

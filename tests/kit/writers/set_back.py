@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from headwater.consumers.replay.filling import ReplaySettings
-from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.ranges import LogRange
 from headwater.consumers.replay.replay import Replay, ReplayResult
 from headwater.consumers.sources.local_log import LocalLogSource
 from headwater.consumers.writer.offsets import OffsetReader

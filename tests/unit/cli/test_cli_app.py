@@ -17,8 +17,8 @@ from headwater.cli.bus import bus_address
 from headwater.cli.commands import TREE, Leaf, command
 from headwater.cli.exits import MEANINGS, Exit
 from headwater.cli.flags import Flags
-from headwater.cli.logs import logging_as
 from headwater.cli.output import CommandOutput
+from headwater.cli.service import logging_as
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.publishers.log import data_directory
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 import pytest
 
 from headwater.cli.app import main
-from headwater.cli.demo import requirements, terminal
+from headwater.cli.demo import terminal, workspace
 from headwater.cli.exits import Exit
 from headwater.errors import ConfigurationError
 from headwater.lineage.lake.formats.iceberg import IcebergLakeFormat
@@ -28,7 +28,7 @@ def test_without_pyspark(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     def missing(_: str) -> NoReturn:
         raise PackageNotFoundError
 
-    monkeypatch.setattr(requirements, "version", missing)
+    monkeypatch.setattr(workspace, "version", missing)
     assert main(["demo"]) == Exit.FAILED
     assert extra_command("demo") in capsys.readouterr().err
 
@@ -45,17 +45,17 @@ def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def away(_: str) -> NoReturn:
         raise FetchError("Ivy could not fetch")
 
-    monkeypatch.setattr(requirements, "iceberg_runtime", away)
+    monkeypatch.setattr(workspace, "iceberg_runtime", away)
     with pytest.raises(FetchError, match="headwater demo --iceberg"):
-        requirements.find_requirements()
+        workspace.find_requirements()
 
 
 def test_a_jar_that_was_brought_along(tmp_path: Path) -> None:
     jar = tmp_path / "iceberg.jar"
     with pytest.raises(ConfigurationError, match="is no file"):
-        requirements.find_requirements(jar)
+        workspace.find_requirements(jar)
     jar.touch()
-    assert requirements.find_requirements(jar).iceberg == jar
+    assert workspace.find_requirements(jar).iceberg == jar
 
 
 class Fetches:
@@ -105,10 +105,10 @@ def test_a_spark_without_an_iceberg(tmp_path: Path) -> None:
 def test_a_directory_that_holds_something(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(ConfigurationError, match="name a new directory"):
-        requirements.make_directory(tmp_path)
+        workspace.make_directory(tmp_path)
     with pytest.raises(ConfigurationError, match="no blanks"):
-        requirements.make_directory(tmp_path / "a b")
-    assert requirements.make_directory(tmp_path / "new").is_dir()
+        workspace.make_directory(tmp_path / "a b")
+    assert workspace.make_directory(tmp_path / "new").is_dir()
 
 
 @pytest.mark.parametrize(

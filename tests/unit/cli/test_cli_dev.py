@@ -15,8 +15,7 @@ import pytest
 
 from headwater.cli import main
 from headwater.cli.dev.home import DevState, Home, Part, Phase, default_home
-from headwater.cli.dev.supervisor import Supervisor
-from headwater.cli.dev.writer_server import WriterServer
+from headwater.cli.dev.supervisor import Supervisor, WriterServer
 from headwater.cli.exits import Exit
 from headwater.local import ServerKind, StartError
 from headwater.local.process_identity import ProcessIdentity

@@ -20,10 +20,9 @@ import pytest
 
 from headwater.cli import main
 from headwater.cli.commands import Command, Leaf
-from headwater.cli.doctor import compiled_classes, installation, spool
-from headwater.cli.doctor.class_files import Jars
-from headwater.cli.doctor.compiled_classes import check_compiled_classes
-from headwater.cli.doctor.format_jars import check_format_jars
+from headwater.cli.doctor import class_files, installation, spool
+from headwater.cli.doctor.class_files import Jars, check_compiled_classes
+from headwater.cli.doctor.installation import check_format_jars
 from headwater.cli.doctor.listeners import check_listener
 from headwater.cli.exits import Exit
 from headwater.events import CatalogOptionsDeclared, Closed, Event, Heartbeat
@@ -65,7 +64,7 @@ def nothing_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 _answers: dict[tuple[Path, ...], bool] = {}
-_are_in_wheel: Any = vars(compiled_classes)["_are_in_wheel"]
+_are_in_wheel: Any = vars(class_files)["_are_in_wheel"]
 
 
 def are_in_wheel_once(class_path: Any) -> bool:
@@ -79,7 +78,7 @@ def are_in_wheel_once(class_path: Any) -> bool:
 @pytest.fixture
 def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doctor:
     """The exit code, and the findings."""
-    monkeypatch.setattr(compiled_classes, "_are_in_wheel", are_in_wheel_once)
+    monkeypatch.setattr(class_files, "_are_in_wheel", are_in_wheel_once)
 
     def run(*arguments: str, **keys: str) -> tuple[int, list[dict[str, Any]]]:
         given = {

@@ -15,8 +15,7 @@ import pytest
 
 from headwater.cli import main
 from headwater.cli.erasing import erase
-from headwater.cli.events.reading import LocatedRecord, read_all
-from headwater.cli.events.sources import LogDirectory
+from headwater.cli.events.reading import LocatedRecord, LogDirectory, read_all
 from headwater.cli.flags import moment
 from headwater.cli.lineage.publishing import bus_of
 from headwater.cli.output import TextOutput, span_text

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 
-from headwater.cli.stopping import stopping_on_signals
+from headwater.cli.service import stopping_on_signals
 from tests.kit.waiting import until
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.conformance.identities import ScenarioDatasets
-from headwater.conformance.observations import ObservedDataset
-from headwater.conformance.reading import read_events
+from headwater.conformance.collecting import read_events
+from headwater.conformance.observations import ObservedDataset, ScenarioDatasets
 from headwater.conformance.reported import QualifiedName, ReportedDataset, parse_time, read_event
 from headwater.errors import ConfigurationError, TransientError
 

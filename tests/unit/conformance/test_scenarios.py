@@ -8,7 +8,7 @@ import re
 import pytest
 
 from headwater.conformance import load_scenario, load_scenarios
-from headwater.conformance.scripts_directory import script_text
+from headwater.conformance.collecting import script_text
 from headwater.errors import ConfigurationError
 from tests.kit.conformance.perfect_events import labels_of, roles_of
 

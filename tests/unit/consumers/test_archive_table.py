@@ -16,9 +16,8 @@ from headwater.cli import main
 from headwater.consumers.archive import table as table_module
 from headwater.consumers.archive.columns import TableBuilder
 from headwater.consumers.archive.decoding import UNDECODED
-from headwater.consumers.archive.ordered_rows import ReplacedFileError, missing_offsets
+from headwater.consumers.archive.ordered_rows import ReplacedFileError, Verification, missing_offsets
 from headwater.consumers.archive.table import DamagedFileError, EventArchive, OffsetsTakenError
-from headwater.consumers.archive.verification import Verification
 from headwater.consumers.sources import OffsetGap
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.events.health import GapReason

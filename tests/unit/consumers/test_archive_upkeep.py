@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 
 from headwater.consumers.archive import table as table_module
 from headwater.consumers.archive.columns import TableBuilder
+from headwater.consumers.archive.ordered_rows import UnarchivedOffsets, Verification
 from headwater.consumers.archive.table import ArchivedRange, EventArchive, OffsetsTakenError
 from headwater.consumers.archive.upkeep import ArchiveUpkeep, compact, expire
-from headwater.consumers.archive.verification import UnarchivedOffsets, Verification
 from headwater.consumers.sources import BusRecord, OffsetGap
 from headwater.consumers.sources.archive import ArchiveSource
 from headwater.errors import TerminalError

@@ -12,8 +12,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, Uuid
 
 from headwater.consumers.sources.kafka import KafkaSource
-from headwater.consumers.sources.kafka_client import TopicClient
-from headwater.consumers.sources.librdkafka_log import LibrdkafkaLogger, RepeatFilter
+from headwater.consumers.sources.kafka_client import LibrdkafkaLogger, RepeatFilter, TopicClient
 from headwater.errors import TransientError
 from headwater.lineage.bulk import BusPartition
 
@@ -180,7 +179,7 @@ def test_a_partition_whose_leader_is_elected_just_now_is_asked_again() -> None:
 # What the Kafka client says of itself.
 
 
-LOGGER = "headwater.consumers.sources.librdkafka_log"
+LOGGER = "headwater.consumers.sources.kafka_client"
 REFUSED = ("%s [%s] %s", "FAIL", "rdkafka#consumer-1", "Connect to 127.0.0.1:9 failed (after %dms)")
 
 

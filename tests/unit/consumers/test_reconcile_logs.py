@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from headwater.consumers.reconcile import delta, hudi, iceberg, paimon
-from headwater.consumers.reconcile.events import reconciled_event
+from headwater.consumers.reconcile.comparison import reconciled_event
 from headwater.consumers.reconcile.files import LocalLogFiles, open_files
 from headwater.consumers.reconcile.model import LogCommit, TableLog, TableLogError
 from headwater.consumers.reconcile.table_logs import location_in, read_table_log

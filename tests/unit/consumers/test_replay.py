@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from headwater.consumers.replay.filling import PhaseProgress
-from headwater.consumers.replay.log_range import LogRange
 from headwater.consumers.replay.preparation import MissingOffsets, describe_missing_offsets, find_missing_offsets
-from headwater.consumers.replay.ranges import BusRange, Positions, RangePositions
+from headwater.consumers.replay.ranges import BusRange, LogRange, Positions, RangePositions
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import BusPartition
 

@@ -10,7 +10,7 @@ import pytest
 from headwater.consumers.archive.table import EventArchive
 from headwater.consumers.sources.archive import GROUPS
 from headwater.errors import ConfigurationError
-from headwater.forwarders.archive_start import ArchiveStart
+from headwater.forwarders.starting import ArchiveStart
 from tests.kit.archive.records import FIRST, SECOND, append, records
 
 

@@ -19,7 +19,7 @@ from headwater.events.names import DatasetId, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Table, ViewSource
 from headwater.forwarders.atlas.entities import EVENT_TIME, AtlasRef, Change, Put, Remove, WriteRule
-from headwater.forwarders.atlas.mapping import CHANGES_OF, atlas_changes
+from headwater.forwarders.atlas.forwarder import CHANGES_OF, atlas_changes
 from headwater.forwarders.atlas.messages import notifications
 from headwater.forwarders.atlas.names import AtlasNamer
 from headwater.forwarders.atlas.options import AtlasConfig, AtlasNames

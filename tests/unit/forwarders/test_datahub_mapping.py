@@ -30,7 +30,7 @@ from headwater.events.names import DatasetId, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Column, Table, View, ViewSource
 from headwater.forwarders.datahub.fields import PathStyle, schema_fields
-from headwater.forwarders.datahub.mapping import PROPOSALS_OF, datahub_proposals
+from headwater.forwarders.datahub.forwarder import PROPOSALS_OF, datahub_proposals
 from headwater.forwarders.datahub.names import DataHubNamer
 from headwater.forwarders.datahub.options import DataHubConfig, DataHubNames
 from tests.kit.forwarders.datahub_cases import (

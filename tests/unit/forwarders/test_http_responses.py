@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from headwater.errors import TerminalError
-from headwater.forwarders.http_responses import (
+from headwater.forwarders.blocking import (
     BusyTargetError,
     RefusedContentError,
     response_error,

@@ -16,9 +16,9 @@ from headwater.events.health import Gap, GapReason
 from headwater.forwarders.configuration import read_settings
 from headwater.forwarders.metrics import ForwardersHealth
 from headwater.forwarders.process import ForwarderProcess, HostedForwarder
-from headwater.forwarders.progress import ForwarderProgress
 from headwater.forwarders.starting import FROM_BEGINNING, FROM_END, ForwarderStart
 from headwater.forwarders.state import ForwarderState
+from headwater.forwarders.status import ForwarderProgress
 from headwater.lineage.bulk import BusPartition
 from tests.kit.forwarders.stage import MemoryBus, MemorySource, ScriptedForwarder, Stage, commit
 from tests.kit.forwarders.targets import recorded

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from headwater.consumers.reconcile.events import reconciled_event
+from headwater.consumers.reconcile.comparison import reconciled_event
 from headwater.consumers.reconcile.model import LogCommit, TableLog
 from headwater.consumers.sources import BusRecord, SourceBatch
 from headwater.consumers.writer.store_pipeline import StorePipeline

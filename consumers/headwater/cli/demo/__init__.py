@@ -1,11 +1,9 @@
 """`headwater demo`: a small warehouse is run, and what the lineage store knows of it is shown.
 
-requirements  what has to be there: pyspark, Java, Iceberg
-workspace     the directory with everything, and how jobs and the writer run in it
+workspace     what has to be there (pyspark, Java, Iceberg), the directory with everything, how jobs and the writer run
 scenario      what happens, in order
 jobs/         plain PySpark scripts, which know nothing of headwater
-results       what the store says in the end
-facts         the same in words
+facts         what the store says in the end, and the same in words
 terminal      in the terminal
 page          as a page of HTML
 """
@@ -37,17 +35,20 @@ into a SQLite store. The scripts, their logs and the store stay where they are, 
     flags=[_flags],
 )
 def demo(given: Namespace, output: CommandOutput) -> int:
-    from headwater.cli.demo import results, scenario, terminal  # noqa: PLC0415 - not for --help
+    from headwater.cli.demo import facts, scenario, terminal  # noqa: PLC0415 - not for --help
     from headwater.cli.demo.page import page_of  # noqa: PLC0415
-    from headwater.cli.demo.requirements import find_requirements, make_directory  # noqa: PLC0415
-    from headwater.cli.demo.workspace import Workspace  # noqa: PLC0415
+    from headwater.cli.demo.workspace import (  # noqa: PLC0415
+        Workspace,
+        find_requirements,
+        make_directory,
+    )
 
     requirements = find_requirements(given.iceberg)
     place = make_directory(given.keep)
     began = time.monotonic()
     workspace = Workspace(requirements, place)
     scenario.play(workspace, terminal.Progress(output))
-    found = results.read(workspace.store, scenario.shares(workspace))
+    found = facts.read(workspace.store, scenario.shares(workspace))
     workspace.page.write_text(str(page_of(found, workspace)), encoding="utf-8")
     terminal.summarise(output, found, workspace, time.monotonic() - began)
     return Exit.DONE

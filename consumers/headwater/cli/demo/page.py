@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headwater.cli.demo import facts
-from headwater.cli.demo.results import PRICE, Results, snapshot_of, versions_in
+from headwater.cli.demo.facts import PRICE, Results, snapshot_of, versions_in
 from headwater.cli.demo.scenario import ORDERS, QUESTIONS, REVENUE, STEPS, TABLES, TOP10
 from headwater.cli.demo.workspace import Workspace
 from headwater.cli.output import shown

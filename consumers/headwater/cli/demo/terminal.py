@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from headwater.cli.demo import facts
-from headwater.cli.demo.results import PRICE, Results, snapshot_of
+from headwater.cli.demo.facts import PRICE, Results, snapshot_of
 from headwater.cli.demo.scenario import QUESTIONS, STEPS, TOP10, Step
 from headwater.cli.demo.workspace import Workspace
 from headwater.cli.output import CommandOutput

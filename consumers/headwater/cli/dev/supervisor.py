@@ -1,31 +1,88 @@
 """Starts broker, database and writer, watches over them, and stops them. What ends by itself is started again on the
 same address and data; what ends again and again is not.
+
+The writer as one more server: started when broker and database answer, ready when it reads and stores.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Final
 
 from typing_extensions import Self
 
 from headwater.cli.dev.home import DevState, Home, Part, Phase
-from headwater.cli.dev.writer_server import WriterServer
 from headwater.errors import HeadwaterError
 from headwater.local import ServerKind, ServerOrigin, Service, StartError, choose_server, service
 from headwater.local.kafka import KafkaServer
 from headwater.local.mariadb import MariaDBServer
 from headwater.local.postgres import PostgresServer
-from headwater.local.process import tail
+from headwater.local.process import LaunchSpec, tail
 from headwater.local.process_identity import ProcessIdentity
 from headwater.local.server import LocalServer
+from headwater.local.system_user import SystemUser
+
+_ASK_SECONDS: Final = 2.0
+_INSTANCE: Final = "group.instance.id=headwater-dev"
+"""A writer that follows one that was killed takes over its partitions at once: it is the same member."""
+_DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class WriterServer(LocalServer):
+    """`address` is where its probes are."""
+
+    name = "writer"
+
+    def __init__(self, bus: str, store: str, directory: Path) -> None:
+        super().__init__(directory)
+        self._bus = bus
+        self._store = store
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def _prepare(self) -> None:
+        """Nothing: it makes the tables of a new store itself."""
+
+    def _command(self) -> list[str]:
+        health = f"127.0.0.1:{self._port}"
+        command = [sys.executable, "-m", "headwater.cli", "writer", "run", "--bus", self._bus, "--health", health]
+        return [*command, "--kafka", _INSTANCE] if self._bus.startswith("kafka:") else command
+
+    def _launch_as(self, command: list[str], *, account: SystemUser | None = None) -> LaunchSpec:
+        """The store's password stands in its environment, which others can't see, as they can a command."""
+        environ = {"HEADWATER_STORE": self._store, "PYTHONUNBUFFERED": "1"}
+        environ |= {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
+        return replace(super()._launch_as(command, account=account), environ=environ)
+
+    def _answer(self) -> str | None:
+        return probe(f"{self.address}/ready")[1] or None
+
+
+def probe(url: str) -> tuple[str, str]:
+    """Return what a probe answers, and what is wrong."""
+    try:
+        with _DIRECT.open(url, timeout=_ASK_SECONDS) as answer:
+            return answer.read().decode(), ""
+    except urllib.error.HTTPError as e:
+        with e:
+            return "", e.read().decode().strip() or e.reason
+    except OSError as e:
+        return "", str(e)
+
 
 _LOOK_SECONDS: Final = 0.5
 _MOST_ENDS: Final = 3

@@ -14,7 +14,7 @@ from typing import Final
 
 from headwater.cli.commands import command
 from headwater.cli.dev.home import DevState, Home, Phase, add_home
-from headwater.cli.dev.instructions import DATABASES, as_file, instruct, spark_conf
+from headwater.cli.dev.status import DATABASES, as_file, instruct, spark_conf
 from headwater.cli.dev.supervisor import Supervisor
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, one_of

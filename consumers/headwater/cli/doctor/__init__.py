@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from headwater.cli.commands import command
-from headwater.cli.doctor.catalog_options import check_catalog_options
 from headwater.cli.doctor.configuration import (
     CONFIGURATION,
     DriverConfiguration,
+    SecretMasker,
+    check_catalog_options,
     check_configuration,
     read_configuration,
 )
 from headwater.cli.doctor.installation import check_installation
 from headwater.cli.doctor.listeners import FACTORY, check_listener, listeners_of
-from headwater.cli.doctor.secrets import SecretMasker
 from headwater.cli.doctor.spool import check_spool
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, pair

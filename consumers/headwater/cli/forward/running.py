@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli import logs
+from headwater.cli import service
 from headwater.cli.bus import WAYS, ConsumerBus, archive_place, bus_address, host_and_port
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
@@ -22,7 +22,7 @@ from headwater.cli.forward.arguments import (
     state_directory,
 )
 from headwater.cli.output import CommandOutput
-from headwater.cli.stopping import stopping_on_signals
+from headwater.cli.service import stopping_on_signals
 from headwater.cli.store import add_store, open_given_store, options_of
 from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
@@ -53,8 +53,8 @@ def _flags(parser: Flags) -> None:
     parser.flag("writer-group", str, "headwater-writer", text, "NAME")
     parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
     parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
-    parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
-    parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it", "LEVEL")
+    parser.flag("log-format", one_of(service.FORMATS), "text", "how the log on standard error looks", "{text,json}")
+    parser.flag("log-level", one_of(service.LEVELS), "info", "what is in it", "LEVEL")
     parser.switch("until-end", "stop once all that is on the bus is sent")
     parser.word("names", str, "which forwarders; all that are configured, unless named", "NAME", "*")
 
@@ -79,7 +79,7 @@ def run(given: Namespace, output: CommandOutput) -> int:
         return Exit.DONE
     if given.bus is None:
         raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
-    with logs.logging_as(given.log_format, given.log_level):
+    with service.logging_as(given.log_format, given.log_level):
         process = _create(given)
         tune_garbage_collection()
         with _health_server(process, given.health), stopping_on_signals(process.stop, "sent", given.drain_seconds):
@@ -139,7 +139,7 @@ def _store_start(given: Any) -> InitialEvents:
 
 
 def _archive_start(given: Any) -> InitialEvents:
-    from headwater.forwarders.archive_start import ArchiveStart  # noqa: PLC0415
+    from headwater.forwarders.starting import ArchiveStart  # noqa: PLC0415
 
     return ArchiveStart(given.archive)
 

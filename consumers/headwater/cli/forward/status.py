@@ -82,7 +82,7 @@ def list_forwarders(given: Namespace, output: CommandOutput) -> int:
 
 def _fault(name: str) -> str | None:
     """Return why an installed type can't be used."""
-    from headwater.forwarders.plugins import load_forwarder  # noqa: PLC0415
+    from headwater.forwarders.configuration import load_forwarder  # noqa: PLC0415
 
     try:
         load_forwarder(name)

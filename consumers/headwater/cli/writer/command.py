@@ -1,4 +1,7 @@
-"""`headwater writer run`: events from a bus into a lineage store, until it is stopped."""
+"""`headwater writer run`: events from a bus into a lineage store, until it is stopped.
+
+Which pipeline the writer runs: in one process or in several, or into somebody else's store.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,94 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli import logs
+from headwater.cli import service
 from headwater.cli.bus import WAYS, bus_address, host_and_port, open_source
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, one_of, pair, whole_number
 from headwater.cli.output import CommandOutput
-from headwater.cli.stopping import stop_on_signals
-from headwater.cli.store import MAIN, add_stores, opened_stores
+from headwater.cli.service import stop_on_signals
+from headwater.cli.store import MAIN, add_stores, opened_stores, options_of
 from headwater.cli.writer.config_file import FileFlags
-from headwater.cli.writer.pipelines import (
-    JDBC,
-    add_pipeline,
-    check_pipeline,
-    make_pipeline,
-    opened_by_name,
-)
 from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from headwater.consumers.sources import EventSource
+    from headwater.consumers.writer.pipeline import Pipeline
     from headwater.consumers.writer.runner import Runner
+    from headwater.lineage.api import LineageMeta
+    from headwater.lineage.bulk import WriterMarks
     from headwater.lineage.store import Store
+
+
+JDBC: Final = "jdbc"
+"""The store's own implementation; another one is somebody's plug-in."""
+
+
+def add_pipeline(parser: Flags) -> None:
+    """Add the flags that choose a pipeline and set its limits."""
+    text = "which implementation the store is: jdbc, or somebody's entry point of headwater.lineage_meta"
+    parser.flag("lineage-meta", str, JDBC, text, "NAME")
+    parser.flags("store-option", pair, "an option of such an implementation", "KEY=VALUE")
+    text = "where dead letters go that such an implementation has no table for; of each machine its own"
+    parser.flag("dead-letters", Path, None, text, "DIR")
+    parser.flag("processes", count, "1", "with more than one, so many read events, and others write rows", "N")
+
+
+def check_pipeline(given: Any) -> None:
+    """Raise what is wrong, before anything is opened."""
+    if given.processes == 1:
+        return
+    if given.catalog_store:
+        raise ConfigurationError("several processes keep one store: leave --processes at 1 for --catalog-store")
+    if given.lineage_meta != JDBC:
+        raise ConfigurationError(
+            f"several processes keep a database of headwater's own, and not {given.lineage_meta}: leave --processes at "
+            "1 for --lineage-meta"
+        )
+    if options_of(given).target.kind.scheme == "sqlite":
+        raise ConfigurationError("SQLite lets one process write at a time: leave --processes at 1")
+
+
+def opened_by_name(given: Any) -> LineageMeta:
+    """Open the store that a plug-in implements; its options are those of a catalog."""
+    from headwater.lineage.meta import open_lineage_meta  # noqa: PLC0415
+
+    if given.catalog_store:
+        raise ConfigurationError("--catalog-store is for stores in databases: leave --lineage-meta at jdbc")
+    at = {"jdbc.url": given.store} if given.store else {}
+    return open_lineage_meta({**dict(given.store_option), **at, "lineage-meta": given.lineage_meta})
+
+
+def make_pipeline(
+    metas: Mapping[str, Any], source: EventSource, given: Any, marks: Mapping[str, WriterMarks] | None
+) -> Pipeline:
+    """Return the pipeline into stores, by their names: one process or several, or into a store that has the first
+    interface only. `marks` are those of the stores that have the second one."""
+    from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline  # noqa: PLC0415
+    from headwater.consumers.writer.lineage_meta_pipeline import LineageMetaPipeline  # noqa: PLC0415
+    from headwater.consumers.writer.store_pipeline import StorePipeline  # noqa: PLC0415
+    from headwater.journal import DeadLetterLog  # noqa: PLC0415
+
+    about, more = (source.kind, source.topic), {"most_invalid": given.most_invalid}
+    if marks is None:
+        return LineageMetaPipeline(metas[MAIN], *about, DeadLetterLog(_letters_directory(given)), **more)
+    if given.processes == 1:
+        return StorePipeline(metas, given.group, *about, **more, marks=marks)
+    main, options = metas[MAIN], options_of(given)
+    return ProcessPipeline(main, options, given.group, *about, processes=given.processes, **more, marks=marks[MAIN])
+
+
+def _letters_directory(given: Any) -> Path:
+    """Return where dead letters are kept that no store has a table for."""
+    from headwater.publishers.log import data_directory  # noqa: PLC0415
+
+    return Path(given.dead_letters or data_directory().with_name("dead-letters") / given.group).expanduser()
+
 
 _LOG: Final = logging.getLogger(__name__)
 _GROUP: Final = "headwater-writer"
@@ -49,8 +116,8 @@ def _flags(parser: Flags) -> None:
     parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
     parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
     parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
-    parser.flag("log-format", one_of(logs.FORMATS), "text", "how the log on standard error looks", "{text,json}")
-    parser.flag("log-level", one_of(logs.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
+    parser.flag("log-format", one_of(service.FORMATS), "text", "how the log on standard error looks", "{text,json}")
+    parser.flag("log-level", one_of(service.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
     text = "once a day, remove records of runs that are older, such as 400d; kept for ever unless given"
     parser.flag("keep-runs", _age, None, text, "AGE")
     parser.switch("no-maintenance", "leave to somebody else what a store needs once a day")
@@ -77,7 +144,7 @@ def run(given: Namespace, output: CommandOutput) -> int:
     if given.bus is None:
         raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
     check_pipeline(given)
-    with logs.logging_as(given.log_format, given.log_level):
+    with service.logging_as(given.log_format, given.log_level):
         figures = _write(given)
     output.record("written", figures)
     return Exit.DONE

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from headwater.consumers.loop_metrics import LoopMetrics
-from headwater.consumers.prometheus import Histogram, labelled_lines, metric_lines
+from headwater.consumers.metrics import Histogram, LoopMetrics, labelled_lines, metric_lines
 from headwater.consumers.sources import EventSource, SourceBatch
 from headwater.consumers.writer.pipeline import BatchResult
 from headwater.lineage.bulk import DeadLetter, StoreSetBack

@@ -21,9 +21,8 @@ from headwater.forwarders.alerts.conditions import (
 )
 from headwater.forwarders.alerts.memory import RuleMemory, WatchedTable
 from headwater.forwarders.alerts.rule_file import RuleFile, SlackOptions
-from headwater.forwarders.alerts.rules import ColumnChangedRule, Rule, TableLateRule
+from headwater.forwarders.alerts.rules import ColumnChangedRule, Rule, TableLateRule, escaped_for_slack, plain, render
 from headwater.forwarders.alerts.store import AlertStore
-from headwater.forwarders.alerts.templates import escaped_for_slack, plain, render
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -10,18 +10,32 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from headwater.config import read_config
+from pydantic import Field
+
+from headwater.config import Config, Seconds, read_config
 from headwater.errors import TransientError
 from headwater.events import Event
 from headwater.forwarders.alerts.conditions import RuleFinding
-from headwater.forwarders.alerts.destinations import destination_of
-from headwater.forwarders.alerts.dispatch import Dispatcher
+from headwater.forwarders.alerts.destinations import Dispatcher, destination_of
 from headwater.forwarders.alerts.evaluation import AlertEvaluator, alert_of, rules_by_kind
-from headwater.forwarders.alerts.options import DAY, AlertOptions
 from headwater.forwarders.alerts.rule_file import read_rule_file
 from headwater.forwarders.alerts.store import AlertStore
 from headwater.forwarders.api import BusEvent, ForwarderContext
 from headwater.spi import CheckResult
+
+DAY: Final = 86_400.0
+
+
+class AlertOptions(Config):
+    """Where the rules are, and how old events may be."""
+
+    rules: str = Field(min_length=1)
+    """A TOML file."""
+    max_age: Seconds = Field(default=DAY, gt=0, le=30 * DAY)
+    """Of events that happened longer ago nobody hears: so a replay, or a new forwarder, sends no old alerts."""
+    remember: Seconds = Field(default=35 * DAY, ge=DAY)
+    """For `column-changed`: a job that wasn't seen reading a column for so long doesn't read it any more."""
+
 
 _LOG: Final = logging.getLogger(__name__)
 _MOST_AHEAD: Final = 300.0

@@ -16,12 +16,12 @@ import httpx
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 from headwater.events.redaction import redact
-from headwater.forwarders.atlas.batches import small_requests, with_guids
 from headwater.forwarders.atlas.entities import AtlasRef
+from headwater.forwarders.atlas.messages import small_requests, with_guids
 from headwater.forwarders.atlas.options import AtlasConfig
 from headwater.forwarders.atlas.resolving import AtlasPlan, FoundEntity, Related
 from headwater.forwarders.atlas.types import Definition, added_attributes, definitions, missing_definitions
-from headwater.forwarders.http_responses import BusyTargetError, RefusedContentError, response_error
+from headwater.forwarders.blocking import BusyTargetError, RefusedContentError, response_error
 from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
 

@@ -1,19 +1,80 @@
-"""The forwarder: maps events to proposals and sends them, off the event loop."""
+"""The forwarder: maps events to proposals and sends them, off the event loop.
+
+What DataHub is told of an event is a pure function, without I/O and clock.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from headwater.config import read_config
 from headwater.events import Event
+from headwater.events.catalog import CatalogModification, ModificationEffect
 from headwater.forwarders.api import ForwarderContext
 from headwater.forwarders.blocking import BlockingForwarder
+from headwater.forwarders.datahub.datasets import (
+    propose_alter_table,
+    propose_alter_view,
+    propose_branch_change,
+    propose_create_table,
+    propose_create_view,
+    propose_database,
+    propose_drop_database,
+    propose_drop_table,
+    propose_reference,
+    propose_truncate,
+)
 from headwater.forwarders.datahub.delivery import DataHubTarget, open_target
-from headwater.forwarders.datahub.mapping import datahub_proposals
-from headwater.forwarders.datahub.options import DataHubConfig
-from headwater.forwarders.datahub.proposals import Proposal, millis_since_epoch
+from headwater.forwarders.datahub.jobs import (
+    propose_commit,
+    propose_failure,
+    propose_job_lineage,
+    propose_job_started,
+    propose_job_status,
+)
+from headwater.forwarders.datahub.names import DataHubNamer
+from headwater.forwarders.datahub.options import DataHubConfig, DataHubNames
+from headwater.forwarders.datahub.proposals import EventProposals, Proposal, millis_since_epoch
+
+PROPOSALS_OF: Final[dict[str, Callable[[Any, DataHubNamer, EventProposals], None]]] = {
+    "CreateDatabase": propose_database,
+    "AlterDatabase": propose_database,
+    "DropDatabase": propose_drop_database,
+    "CreateTable": propose_create_table,
+    "AlterTable": propose_alter_table,
+    "DropTable": propose_drop_table,
+    "CreateView": propose_create_view,
+    "AlterView": propose_alter_view,
+    "DropView": propose_drop_table,
+    "Truncate": propose_truncate,
+    "CreateTag": propose_reference,
+    "DropTag": propose_reference,
+    "CreateBranch": propose_reference,
+    "DropBranch": propose_reference,
+    "BranchMerged": propose_branch_change,
+    "MainReplaced": propose_branch_change,
+    "JobStarted": propose_job_started,
+    "JobStatusChanged": propose_job_status,
+    "JobLineage": propose_job_lineage,
+    "Committed": propose_commit,
+    "StatementFailed": propose_failure,
+}
+"""By the kind of event. DataHub has no words for the others: docs/datahub.md lists them."""
+
+
+def datahub_proposals(event: Event, names: DataHubNames) -> tuple[Proposal, ...]:
+    """Return what DataHub is to be told of an event, in the order in which it has to arrive.
+
+    Nothing is said of DDL that may not have taken effect.
+    """
+    propose = PROPOSALS_OF.get(event.kind)
+    if propose is None or (isinstance(event, CatalogModification) and event.effect is not ModificationEffect.APPLIED):
+        return ()
+    proposals = EventProposals(event)
+    propose(event, DataHubNamer(names), proposals)
+    return tuple(proposals)
 
 
 class DataHubForwarder(BlockingForwarder):

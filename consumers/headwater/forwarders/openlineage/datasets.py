@@ -22,9 +22,8 @@ from headwater.events.identity.jdbc.dialects import DIALECTS
 from headwater.events.jobs import CommitKind, DatasetRef, Input, NamedCatalog, Output, OverwriteScope, RangeStart
 from headwater.events.names import CatalogId
 from headwater.events.scalars import Format
-from headwater.forwarders.openlineage.identifiers import stamped
-from headwater.forwarders.openlineage.known_shape import KnownShape
-from headwater.forwarders.openlineage.names import Catalogs, DatasetName
+from headwater.forwarders.openlineage.columns import KnownShape
+from headwater.forwarders.openlineage.identifiers import Catalogs, DatasetName, stamped
 from headwater.forwarders.openlineage.own_facets import (
     HeadwaterReadsInputDatasetFacet,
     HeadwaterTableDatasetFacet,

@@ -15,7 +15,7 @@ from openlineage.client.serde import Serde
 from headwater.config import read_config
 from headwater.events import Event
 from headwater.forwarders.api import BusEvent, ForwarderContext, RefusedEventsError
-from headwater.forwarders.http_responses import RefusedContentError
+from headwater.forwarders.blocking import RefusedContentError
 from headwater.forwarders.openlineage.delivery import FileTarget, HttpTarget, Target
 from headwater.forwarders.openlineage.identifiers import present, stamped
 from headwater.forwarders.openlineage.mapping import OpenLineageEvent, openlineage_events

@@ -26,7 +26,7 @@ from headwater.events.catalog import (
 from headwater.events.health import Gap
 from headwater.events.jobs import Committed, JobLineage, JobStarted, JobStatusChanged, StatementFailed
 from headwater.forwarders.api import KnownLineage
-from headwater.forwarders.openlineage.known_shape import KnownShape
+from headwater.forwarders.openlineage.columns import KnownShape
 from headwater.forwarders.openlineage.runs import start_of_run, status_of_run
 from headwater.forwarders.openlineage.statements import commit, failed_statement, gap_in_run
 from headwater.forwarders.openlineage.static_events import modification, shape_of_job, unified

@@ -15,15 +15,14 @@ from openlineage.client.generated.lineage import LineageDatasetEntry, LineageDat
 from headwater.events.health import Gap
 from headwater.events.jobs import Committed, DatasetRef, JobType, StatementFailed
 from headwater.events.names import JobName
+from headwater.forwarders.openlineage.columns import KnownShape
 from headwater.forwarders.openlineage.datasets import inputs_of, named, outputs_of, sources_of, table_facets, unnamed
-from headwater.forwarders.openlineage.identifiers import commit_run, event_time, failure_run, stamped
-from headwater.forwarders.openlineage.known_shape import KnownShape
-from headwater.forwarders.openlineage.names import DatasetName
+from headwater.forwarders.openlineage.identifiers import DatasetName, commit_run, event_time, failure_run, stamped
 from headwater.forwarders.openlineage.own_facets import (
     HeadwaterGapRunFacet,
     HeadwaterStatementRunFacet,
 )
-from headwater.forwarders.openlineage.run_parts import (
+from headwater.forwarders.openlineage.runs import (
     JobFacets,
     RunFacets,
     error_facet,

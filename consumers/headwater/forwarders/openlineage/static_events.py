@@ -38,13 +38,19 @@ from headwater.events.jobs import DatasetRef, JobLineage, NamedCatalog
 from headwater.events.names import DatasetId, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import Table, Transform, View
-from headwater.forwarders.openlineage.columns import column_lineage_facet, schema_facet
+from headwater.forwarders.openlineage.columns import KnownShape, column_lineage_facet, schema_facet
 from headwater.forwarders.openlineage.datasets import lifecycle, named, table_facets, version_facet
-from headwater.forwarders.openlineage.identifiers import PRODUCER_URI, event_time, job_of, stamped
-from headwater.forwarders.openlineage.known_shape import KnownShape
-from headwater.forwarders.openlineage.names import Catalogs, DatasetName, symlinks_to
+from headwater.forwarders.openlineage.identifiers import (
+    PRODUCER_URI,
+    Catalogs,
+    DatasetName,
+    event_time,
+    job_of,
+    stamped,
+    symlinks_to,
+)
 from headwater.forwarders.openlineage.own_facets import HeadwaterTableDatasetFacet
-from headwater.forwarders.openlineage.run_parts import sql_facet
+from headwater.forwarders.openlineage.runs import sql_facet
 
 Facets: TypeAlias = "dict[str, DatasetFacet | None]"
 

@@ -18,7 +18,7 @@ from headwater.errors import TransientError
 from headwater.events import Event
 from headwater.events.changes import DropColumn
 from headwater.forwarders.alerts import AlertForwarder
-from headwater.forwarders.alerts import dispatch as dispatching
+from headwater.forwarders.alerts import destinations as dispatching
 from headwater.forwarders.api import BusEvent, ForwarderContext, PeriodicForwarder
 from headwater.spi import CheckStatus
 from tests.kit import seeds

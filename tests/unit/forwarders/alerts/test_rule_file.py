@@ -9,7 +9,7 @@ import pytest
 
 from headwater.errors import ConfigurationError
 from headwater.forwarders.alerts.rule_file import read_rule_file
-from headwater.forwarders.alerts.templates import escaped_for_slack, render
+from headwater.forwarders.alerts.rules import escaped_for_slack, render
 from tests.kit.checkout import ROOT
 from tests.kit.forwarders.alerts import DESTINATIONS, rule_file
 

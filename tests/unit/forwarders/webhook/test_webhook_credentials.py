@@ -18,9 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError
-from headwater.forwarders.webhook.credentials import Credentials
+from headwater.forwarders.webhook.credentials import Credentials, signature_headers, signing_key
 from headwater.forwarders.webhook.options import WebhookOptions
-from headwater.forwarders.webhook.signatures import signature_headers, signing_key
 from tests.kit.checkout import ROOT
 from tests.kit.forwarders.sending import sent
 from tests.kit.forwarders.stage import commit

@@ -17,7 +17,7 @@ from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.events import Event
 from headwater.events.keys import key_of
 from headwater.forwarders.api import RefusedEventsError
-from headwater.forwarders.webhook.http_endpoint import HttpEndpoint
+from headwater.forwarders.webhook.http_client import HttpEndpoint
 from headwater.forwarders.webhook.options import WebhookOptions
 from headwater.forwarders.webhook.permission import Permission
 from headwater.spi import CheckStatus

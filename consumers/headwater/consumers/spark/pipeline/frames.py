@@ -15,8 +15,7 @@ from headwater.consumers.archive.columns import EXPIRED, MISSING
 from headwater.consumers.archive.table import ArchiveFile
 from headwater.consumers.replay.archive_range import ArchiveRange
 from headwater.consumers.replay.kafka_range import KafkaRange
-from headwater.consumers.replay.log_range import LogRange
-from headwater.consumers.replay.ranges import RangeSource
+from headwater.consumers.replay.ranges import LogRange, RangeSource
 from headwater.consumers.spark.pipeline.batch_writer import RangesByPartition
 from headwater.consumers.spark.pipeline.reading_tasks import log_task
 from headwater.consumers.spark.pipeline.records import SCHEMA

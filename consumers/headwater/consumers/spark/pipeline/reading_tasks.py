@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.ranges import LogRange
 from headwater.consumers.sources import SourceBatch
 from headwater.consumers.spark.pipeline.records import ArrowRecords, records_to_arrow
 from headwater.consumers.spark.pipeline.shares import Share, reached_by, shares_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from headwater.consumers.replay.archive_range import ArchiveRange
-from headwater.consumers.replay.log_range import LogRange
+from headwater.consumers.replay.ranges import LogRange
 from headwater.consumers.spark.pipeline.batch_writer import (
     BatchSettings,
     BatchWriter,

@@ -1,5 +1,7 @@
-"""How a command ends that is told to: one that runs for months finishes what it holds at a first signal, not at a
-second one; one that runs a job ends with it.
+"""What a command has that runs for long: a log on standard error, and an end when it is told to.
+
+The log is a line for each thing, for people or as JSON. One that runs for months finishes what it holds at a first
+signal, not at a second one; one that runs a job ends with it.
 
 Ending at once does no harm: what isn't finished is read again. It can be the only way, as a thread may be in the midst
 of a transaction, which nobody can take it out of.
@@ -8,6 +10,7 @@ of a transaction, which nobody can take it out of.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -15,10 +18,68 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final, NoReturn
+from datetime import datetime, timezone
+from typing import Any, Final, NoReturn
 
-from headwater.cli import logs
 from headwater.cli.exits import Exit
+from headwater.terminal import printable, printable_lines
+
+FORMATS: Final = ("text", "json")
+LEVELS: Final = ("debug", "info", "warning", "error")
+FIELDS: Final = "headwater"
+"""The attribute of a record that holds what it is about, by names: `extra={"headwater": {"events": 5}}`."""
+
+
+@contextmanager
+def logging_as(form: str, level: str) -> Generator[None, None, None]:
+    """Log in this way until the context ends, then as before: somebody else may use the logger in this process."""
+    handler: logging.Handler = logging.StreamHandler()
+    handler.setFormatter(_Json() if form == "json" else _Text())
+    logger = logging.getLogger("headwater")
+    level_before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level.upper())
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level_before)
+
+
+class _SafeFormatter(logging.Formatter):
+    """Hides secrets in what plug-ins and libraries put into their errors, such as the URL of a request."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        from headwater.events.redaction import redact  # noqa: PLC0415 - it imports pydantic
+
+        return str(redact(super().formatException(ei)))
+
+
+class _Text(_SafeFormatter):
+    def format(self, record: logging.LogRecord) -> str:
+        fields = getattr(record, FIELDS, {})
+        words = "".join(f" {name}={value}" for name, value in fields.items())
+        text = printable(f"{_moment(record)} {record.levelname.lower():<7} {record.getMessage()}{words}")
+        return f"{text}\n{printable_lines(self.formatException(record.exc_info))}" if record.exc_info else text
+
+
+class _Json(_SafeFormatter):
+    def format(self, record: logging.LogRecord) -> str:
+        words = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, FIELDS, {}),
+        }
+        if record.exc_info:
+            words["error"] = self.formatException(record.exc_info)
+        return json.dumps(words, default=str)
+
+
+def _moment(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
+
 
 _LOG: Final = logging.getLogger(__name__)
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -40,9 +101,7 @@ class GracefulStop:
         if self._late.is_alive():
             _LOG.warning("stopped a second time: it ends at once, and %s", self._rest)
             _end(128 + number)
-        _LOG.info(
-            "stopping: the events it holds are %s first", self._finished, extra={logs.FIELDS: {"signal": number.name}}
-        )
+        _LOG.info("stopping: the events it holds are %s first", self._finished, extra={FIELDS: {"signal": number.name}})
         self._late.start()
         self._stop()
 
