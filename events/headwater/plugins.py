@@ -52,6 +52,11 @@ OWN_PLUGINS: Final[Mapping[str, Mapping[str, str]]] = {
     "headwater.version_finders": {
         "lineage": "headwater.versions.finder:LineageFinderFactory",
     },
+    "headwater.branch_formats": {
+        "delta": "headwater.versions.branches.delta:DeltaBranches",
+        "iceberg": "headwater.versions.branches.iceberg:IcebergBranches",
+        "paimon": "headwater.versions.branches.paimon:PaimonBranches",
+    },
 }
 """The entry points of this distribution, by group: the same as in its metadata."""
 _OWN: Final = "headwater"

@@ -36,7 +36,10 @@ def _parts(table: TableAt) -> Sequence[str]:
         if table.format is None:
             raise ConfigurationError(f"{label} is known by its path alone, and its format isn't known: use -o json")
         return [table.format.lower(), label]
-    return label.split(".")
+    *levels, name = label.split(".")
+    if table.branch is not None and table.format == "PAIMON":  # the numbers of Iceberg's snapshots tell the branch
+        name = f"{name}$branch_{table.branch}"
+    return [*levels, name]
 
 
 def _last(parts: Sequence[str]) -> str:

@@ -114,6 +114,17 @@ TREE: Final = Group(
                 "unify": Leaf("lineage.deletion:unify", "say that several datasets are one"),
             },
         ),
+        "branch": Group(
+            "branches of tables, beside main",
+            {
+                "create": Leaf("branch:create", "make a branch from a tag of main"),
+                "list": Leaf("branch:list_branches", "list the branches of a table"),
+                "merge": Leaf("branch:merge", "let main have the rows of a branch"),
+                "replace-main": Leaf("branch:replace_main", "the same, and remove what only main had"),
+                "delete": Leaf("branch:delete", "delete a branch"),
+                "check-expiry": Leaf("branch:check_expiry", "say what an expiry of snapshots would take from branches"),
+            },
+        ),
         "job": Group(
             "the tables and runs of jobs",
             {

@@ -36,9 +36,10 @@ The exit code is 0 if the rows are equal and 1 if they differ.""",
 )
 def diff(given: Namespace, output: CommandOutput) -> int:
     from headwater.consumers.spark.pipeline.session import java_on_standard_error  # noqa: PLC0415
-    from headwater.versions.table_comparison import compare_versions, comparing_session  # noqa: PLC0415
+    from headwater.versions.spark_tables import command_session  # noqa: PLC0415
+    from headwater.versions.table_comparison import compare_versions  # noqa: PLC0415
 
-    with java_on_standard_error(), comparing_session(properties_of(given)) as spark:
+    with java_on_standard_error(), command_session(properties_of(given), "headwater table diff") as spark:
         found = compare_versions(
             spark,
             given.first,

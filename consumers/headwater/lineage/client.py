@@ -118,6 +118,7 @@ class _Questions:
     schema_changes = Query(modifications.schema_changes)
     aliases = Query(naming.aliases)
     generations = Query(naming.generations)
+    branches = Query(naming.branches)
     lateness = Query(lateness)
     uses = Query(uses)
     checkpoints = Query(checkpoints)

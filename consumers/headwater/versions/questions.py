@@ -28,7 +28,7 @@ from headwater.versions.misses import text_of_difference, text_of_miss
 from headwater.versions.model import TableContents
 from headwater.versions.table_parts import MAIN
 from headwater.versions.version_lines import VersionLines
-from headwater.versions.version_question import NamedVersion, VersionQuestion
+from headwater.versions.version_question import NamedVersion, VersionQuestion, named_version
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,9 +64,11 @@ def contained(
     ConfigurationError if the store knows no such snapshot."""
     until = complete_until(connection)
     question = VersionQuestion(connection, as_of)
-    branch = None if branch == MAIN else branch
-    [ref] = question.starts([NamedVersion(table, snapshot, branch)])
-    question.refuse_unseen(ref, branch=branch)
+    named = NamedVersion(table) if isinstance(table, Dataset) else named_version(connection, table)
+    if branch is not None:
+        named = NamedVersion(table, branch=None if branch == MAIN else branch)
+    [ref] = question.starts([named._replace(snapshot=snapshot)])
+    question.refuse_unseen(ref, branch=named.branch)
     question.reader.histories.load([ref])
     state = question.reader.state(ref)
     question.name([state])
@@ -93,7 +95,7 @@ def check(
     known what such a version of a table contains that any job is known to write."""
     until = complete_until(connection)
     question = VersionQuestion(connection, as_of)
-    refs = question.starts(_named(tables))
+    refs = question.starts(_named(connection, tables))
     question.refuse_twins(refs)
     if not allow_unseen:
         question.refuse_unseen(*refs)
@@ -128,7 +130,8 @@ def align(
     how the newest versions differ, if none belong together.
     """
     until = complete_until(connection)  # before the rows: those that come meanwhile may be missing
-    return replace(find_alignment(connection, tables, at, (look_back, look_back_time)), complete_until=until)
+    named = _named(connection, tables)
+    return replace(find_alignment(connection, named, at, (look_back, look_back_time)), complete_until=until)
 
 
 _LookBack = tuple[int, timedelta | None]
@@ -141,10 +144,12 @@ def find_alignment(
     at: At = None,
     look_back: _LookBack = (LOOK_BACK, None),
 ) -> AlignmentAnswer:
-    """Return what `align` does, and don't ask how complete the store is."""
+    """Return what `align` does, and don't ask how complete the store is. A name that isn't a table's is an error, also
+    that of a branch: not all that asks can read versions of branches."""
     fixed, as_of = fixed_versions(at)
     question = VersionQuestion(connection, as_of)
-    refs = question.starts([*_named(tables), *(NamedVersion(version.table, version.snapshot) for version in fixed)])
+    wanted = [NamedVersion(table) if isinstance(table, str) else table for table in tables]
+    refs = question.starts([*wanted, *(NamedVersion(version.table, version.snapshot) for version in fixed)])
     question.refuse_twins(refs)
     question.refuse_other_generations(refs[len(tables) :], fixed)
     question.refuse_unseen(*refs)
@@ -167,10 +172,12 @@ def find_alignment(
     )
 
 
-def _named(tables: Mapping[str, int | None] | Sequence[str | NamedVersion]) -> list[NamedVersion]:
+def _named(
+    connection: Connection, tables: Mapping[str, int | None] | Sequence[str | NamedVersion]
+) -> list[NamedVersion]:
     if isinstance(tables, Mapping):
-        return [NamedVersion(table, number) for table, number in tables.items()]
-    return [NamedVersion(table) if isinstance(table, str) else table for table in tables]
+        return [named_version(connection, table)._replace(snapshot=number) for table, number in tables.items()]
+    return [named_version(connection, table) for table in tables]
 
 
 def _search(

@@ -1,11 +1,17 @@
-"""Tables as Spark's catalogs have them: one call of a catalog, where SQL would plan and run a statement."""
+"""Tables as Spark's catalogs have them: one call of a catalog, where SQL would plan and run a statement.
+
+And the sessions of commands that look at tables.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.errors import ConfigurationError
+from headwater.config.spark_submit import spark_properties
+from headwater.errors import ConfigurationError, TerminalError, advise_import
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,3 +87,25 @@ def identify(spark: SparkSession, name: str) -> tuple[Any, Any]:
     for place, level in enumerate(namespace):
         levels[place] = level
     return catalog, jvm.org.apache.spark.sql.connector.catalog.Identifier.of(levels, parts[-1])
+
+
+@contextmanager
+def command_session(
+    properties: Mapping[str, str], command: str, *, is_reported: bool = False
+) -> Generator[SparkSession]:
+    """Yield the Spark session of a command, with these properties. headwater reports nothing of it, unless it may and
+    the properties say so."""
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+    except ImportError as e:
+        raise TerminalError(f"`{command}` uses Spark, and {e}: {advise_import(e)}") from e
+    own = {"spark.app.name": command, "spark.ui.showConsoleProgress": "false"}
+    if not is_reported:
+        own["spark.headwater.enabled"] = "false"
+    with spark_properties({**own, **properties}):
+        builder: Any = SparkSession.builder
+        spark: SparkSession = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
-from headwater.config.spark_submit import spark_properties
-from headwater.errors import ConfigurationError, TerminalError, advise_import
+from headwater.errors import ConfigurationError
 from headwater.versions.spark_tables import load_table
 from headwater.versions.validation.comparison import compare
 from headwater.versions.validation.model import ResultComparison
@@ -15,8 +13,6 @@ from headwater.versions.validation.results import state_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_NAME: Final = "headwater table diff"
 
 
 def compare_versions(
@@ -44,20 +40,3 @@ def _rows(spark: SparkSession, table: str, snapshot: int) -> DataFrame:
         return state_at(spark, table, snapshot, found.provider.upper())
     except PySparkException as e:
         raise ConfigurationError(f"{table}@{snapshot} can't be read: {str(e).partition(chr(10))[0]}") from e
-
-
-@contextmanager
-def comparing_session(properties: Mapping[str, str]) -> Generator[SparkSession]:
-    """Yield a Spark session with these properties, of which headwater reports nothing."""
-    try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415
-    except ImportError as e:
-        raise TerminalError(f"tables are compared by Spark, and {e}: {advise_import(e)}") from e
-    quiet = {"spark.app.name": _NAME, "spark.headwater.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-    with spark_properties({**quiet, **properties}):
-        builder: Any = SparkSession.builder
-        spark: SparkSession = builder.getOrCreate()
-    try:
-        yield spark
-    finally:
-        spark.stop()

@@ -29,7 +29,7 @@ from headwater.versions.histories import TooNear
 from headwater.versions.misses import Lateness
 from headwater.versions.model import Doubt, SourceState, TableContents, Version
 from headwater.versions.read_versions import load_generations
-from headwater.versions.table_parts import MAIN, PartKind, part_of
+from headwater.versions.table_parts import PartKind, part_of, split_branch
 
 T = TypeVar("T")
 
@@ -40,6 +40,15 @@ class NamedVersion(NamedTuple):
     table: str | Dataset
     snapshot: int | None = None
     branch: str | None = None
+
+
+def named_version(connection: Connection, table: str | NamedVersion) -> NamedVersion:
+    """Return what a question names, where a name may be that of a branch: `lake.db.t.branch_fix@7`."""
+    if not isinstance(table, str):
+        return table
+    name, at, number = table.rpartition("@")
+    stored, branch = split_branch(connection, name if at else number)
+    return NamedVersion(f"{stored}{at}{number}" if at else stored, None, branch)
 
 
 class VersionQuestion:
@@ -242,13 +251,6 @@ def _no_table(text: str, dataset: Dataset, column: Sequence[str]) -> str:
     table = part.table
     if part.kind is PartKind.TAG or part.kind is PartKind.SNAPSHOT:
         return f"{text!r} is {part.text}: write it as {table}@{part.name}"
-    if part.kind is PartKind.BRANCH and part.name == MAIN:
-        return f"{text!r} is the branch that a table's name means: write {table}"
-    if part.kind is PartKind.BRANCH:
-        return (
-            f"{text!r} is {part.text}: `headwater version show {table} --branch {part.name}` says what that contains. "
-            f"Elsewhere name a snapshot of the branch by its number, {table}@NUMBER; without one main is meant"
-        )
     return f"{text!r} is {part.text}: versions are of tables, so name a snapshot, {table}@NUMBER"
 
 

@@ -64,6 +64,7 @@ WRONG: Final[dict[tuple[str, str], tuple[str, str]]] = {
     ),
     ("table checkpoint", "snapshot"): ("sales.dayly@103", "did you mean lake.sales.daily?"),
     ("table names", "table"): ("sales.dayly", "did you mean lake.sales.daily?"),
+    ("branch list", "table"): ("sales.dayly --recorded", "did you mean lake.sales.daily?"),
     ("table unify", "others"): ("sales.dayly --into a|b", "did you mean lake.sales.daily?"),
     ("table unify", "into"): ("a|b --into sales.dayly", "did you mean lake.sales.daily?"),
     ("job tables", "job"): ("rolup", "did you mean rollup?"),
@@ -112,6 +113,9 @@ SNAPSHOTS: Final = {
 OF_OTHER_THINGS: Final = {
     "replay": {"group"},
     "reconcile": {"tables"},  # of a catalog, which has tables that no store has heard of
+    **dict.fromkeys(
+        ("branch create", "branch delete", "branch merge", "branch replace-main"), frozenset({"table", "tag", "main"})
+    ),  # of Spark's catalogs, and of the table itself
     "store init": {"catalog"},  # it is given a name here
     "validate": {"pin", "key", "ignore", "keep", "sink", "run", "group"},  # looked for when the plan is made
     "writer run": {"group"},  # of consumers of the bus
@@ -124,8 +128,8 @@ abort accept_loss aligned all allow anyway archive as_of available_now basis bat
 catalog_store commands conf config copy dead_letters depth differences direct drain_seconds drop_former dry_run fewest
 from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level look_back look_back_time master
 mode most_invalid name names no_maintenance no_switch of older_than option output patience pause place print_config
-processes properties_file purge reason repair retain samples scope scratch settled since spool_dir start state store
-store_option trigger until until_end with writer_group yes
+processes properties_file purge reason recorded repair retain samples scope scratch settled since spool_dir start state
+store store_option trigger until until_end with writer_group yes
 """
 NO_NAMES: Final = frozenset(_NO_NAMES.split())
 """Flags that name no table, column, job, run or snapshot. Dead letters and forwarders have their own errors."""

@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[3]
 LEAVES = {path: node for path, node in walk() if isinstance(node, Leaf)}
 GROUPS = {path: node for path, node in walk() if isinstance(node, Group)}
 ERASE = {
+    *(("branch", each) for each in ("delete", "merge", "replace-main")),
     ("dead-letter", "drop"),
     ("dev", "down"),
     ("lineage", "delete"),
@@ -43,6 +44,7 @@ ERASE = {
 }
 """These erase, or can't be taken back."""
 LISTS = {
+    ("branch", "list"),
     *(("table", each) for each in ("list", "jobs", "uses", "late", "history", "names", "checkpoint")),
     *(("job", each) for each in ("list", "tables", "runs")),
     *(("lineage", each) for each in ("upstream", "downstream")),
@@ -203,12 +205,16 @@ def test_a_page_lists_all_commands_and_variables() -> None:
     assert all(variable in page for variable in [*VARIABLES.values(), *ForwardFlags.variables.values()])
 
 
-NO_DOCUMENT = {
+NO_DOCUMENT: dict[tuple[str, ...], str] = {
     ("run",): "it is what it runs that prints",
     ("events", "cat"): "a document for each event",
     ("events", "tail"): "a document for each event",
     ("dev", "up"): "it needs servers: tests/integration/test_cli_dev.py",
     ("demo",): "it needs Spark",
+    **{
+        ("branch", each): "it needs Spark: test_cli_branch.py"
+        for each in ("create", "merge", "replace-main", "delete", "check-expiry")
+    },
     ("conformance", "listen"): "it goes on until it is stopped: test_cli_conformance.py",
     ("conformance", "judge"): "it needs observations: test_cli_conformance.py",
     ("version", "show"): "it needs snapshots: test_cli_data_versions.py",
@@ -228,6 +234,7 @@ FORWARDER = "p --state {tmp}/state --option p.file={tmp}/p --option p.type=tests
 ARGUMENTS: dict[tuple[str, ...], str] = {
     ("doctor",): "--conf spark.headwater.listeners=console --conf spark.headwater.spool.dir={tmp}/spools",
     ("replay",): "--drop-former",
+    ("branch", "list"): "daily --recorded",
     ("lineage", "upstream"): "lake.sales.daily",
     ("lineage", "downstream"): "lake.sales.daily",
     ("lineage", "path"): "lake.sales.orders lake.sales.daily",

@@ -41,7 +41,7 @@ class InstalledContexts:
     def begin(self, context: Any) -> Installation:
         """Install headwater in this context, unless it is there already."""
         with self._lock:
-            known = next((each for each in self._running if each.context is context), None)
+            known = self.of(context)
             if known is not None:
                 return known
             unfinished = {**self._take_unfinished(), **dict.fromkeys(self._running, ENDED)}  # stopped behind our back
@@ -54,6 +54,11 @@ class InstalledContexts:
         for call in self.on_begin:
             call(context)
         return installation
+
+    def of(self, context: Any) -> Installation | None:
+        """Return headwater in this context, if it is there."""
+        with self._lock:
+            return next((each for each in self._running if each.context is context), None)
 
     def context_stops(self, context: Any) -> None:
         """Before Spark's own stop: tell what the context did and, if that is known already, how it ended."""

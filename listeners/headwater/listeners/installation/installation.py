@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Final
 
+from headwater.events.envelope import Event
 from headwater.events.health import Gap, GapReason
 from headwater.lens import consistent
 from headwater.listeners.bus import BusOptions, BusReport
@@ -91,6 +92,11 @@ class Installation:
     def report(self) -> BusReport | None:
         """How the spool and each listener are doing; None where it could not be started. Waits for nothing."""
         return None if self._bus is None else self._bus.report()
+
+    def report_event(self, draft: Event) -> None:
+        """Report an event of what no statement does, like those that are captured."""
+        if self.is_active and self._bus is not None:
+            self._bus.emit(draft)
 
     def flush(self, timeout: float = 10.0) -> bool:
         """Have all reported that happened so far, and dealt with by every listener; False if it isn't by then."""

@@ -1,0 +1,80 @@
+"""Tables of the formats that have branches, all in one Spark session, and what a test does with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from headwater.versions.branches import BranchManager
+from tests.kit.spark.driver import DELTA, ICEBERG, PAIMON, Extensions, together
+from tests.kit.spark.versions import packages
+
+if TYPE_CHECKING:
+    from headwater.events import Event
+    from tests.kit.spark.driver import Driver
+
+FORMATS: Final = [name for name in ("iceberg", "delta", "paimon") if packages(name)]
+"""Those that exist for the Spark that is installed. With Iceberg's extension beside them, the others can't UPDATE."""
+_ALL: Final = together(DELTA, ICEBERG, *([PAIMON] if packages("paimon") else []))
+EXTENSIONS: Final = Extensions(_ALL.packages, {**_ALL.conf, "spark.databricks.delta.snapshotPartitions": "1"})
+CATALOGS: Final = {"iceberg": "ice", "delta": "spark_catalog", "paimon": "pai"}
+_LINES: Final = {"paimon": " TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')"}
+
+
+@dataclass
+class BranchedTable:
+    """A table with rows 1 and 2, a tag `eod` after them, and then row 3 on main."""
+
+    driver: Driver
+    format: str
+    database: str
+    events: list[Event] = field(default_factory=list)
+    tag: str = "eod"
+    names: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.catalog = CATALOGS[self.format]
+        self.name = f"{self.catalog}.{self.database}.t"
+        using = "" if self.format == "paimon" else f" USING {self.format}"
+        self.sql(f"CREATE TABLE {self.name} (id INT, v STRING){using}{_LINES.get(self.format, '')}")
+        self.add(1)
+        self.add(2)
+        self.tag = self.tag_now("eod")
+        self.add(3)
+        self.branches = BranchManager(self.driver.spark, self.name, report=self.events.append)
+
+    def sql(self, *statements: str) -> None:
+        self.driver.run(*statements)
+
+    def add(self, number: int, branch: str | None = None) -> None:
+        name = self._name_of(branch)
+        self.sql(f"INSERT INTO {name} VALUES ({number}, '{branch or 'main'}')")
+
+    def tag_now(self, tag: str) -> str:
+        """Tag main's newest snapshot, and return what the tag is called: with Delta it is the version."""
+        if self.format == "delta":
+            return str(self.driver.rows(f"DESCRIBE HISTORY {self.name} LIMIT 1")[0][0])
+        if self.format == "iceberg":
+            self.sql(f"ALTER TABLE {self.name} CREATE TAG {tag}")
+        else:
+            newest = self.driver.rows(f"SELECT max(snapshot_id) FROM {self.part('snapshots')}")[0][0]
+            self.sql(f"CALL pai.sys.create_tag(table => '{self.database}.t', tag => '{tag}', snapshot => {newest})")
+        return tag
+
+    def part(self, name: str) -> str:
+        """A metadata table."""
+        return f"{self.catalog}.{self.database}.`t${name}`" if self.format == "paimon" else f"{self.name}.{name}"
+
+    def rows(self, branch: str | None = None) -> list[tuple[int, str]]:
+        name = self._name_of(branch)
+        return sorted((row[0], row[1]) for row in self.driver.rows(f"SELECT id, v FROM {name}"))
+
+    def ids(self, branch: str | None = None) -> list[int]:
+        return [row[0] for row in self.rows(branch)]
+
+    def _name_of(self, branch: str | None) -> str:
+        if branch is None:
+            return self.name
+        if branch not in self.names:
+            self.names[branch] = self.branches.name_of(branch)
+        return self.names[branch]

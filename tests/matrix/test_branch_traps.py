@@ -1,0 +1,383 @@
+"""What branches of each format don't do, or do in silence: each trap on real tables, and what is said of it.
+
+Where a format gets better, a test here fails, and docs/branches.md has to change.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.events import Committed, MainReplaced
+from headwater.events.jobs import CommitKind
+from headwater.versions.branches import BranchError, BranchManager, MainMovedError, MoveKind
+from headwater.versions.branches.delta import DeltaBranches
+from headwater.versions.branches.format_branches import branches_of
+from headwater.versions.spark_tables import load_table
+from tests.kit.spark.driver import Driver, driver_fixture, the
+from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, BranchedTable
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.needs("iceberg", "delta"),
+    pytest.mark.xdist_group("branch traps"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
+]
+LATER = datetime(2090, 1, 1, tzinfo=timezone.utc)
+only_with_paimon = pytest.mark.needs("paimon")
+
+driver = driver_fixture(EXTENSIONS)
+
+
+def table_of(driver: Driver, form: str) -> BranchedTable:
+    return BranchedTable(driver, form, driver.database(CATALOGS[form]))
+
+
+@pytest.fixture(params=FORMATS)
+def table(request: pytest.FixtureRequest, driver: Driver) -> BranchedTable:
+    return table_of(driver, request.param)
+
+
+@pytest.fixture
+def iceberg(driver: Driver) -> BranchedTable:
+    return table_of(driver, "iceberg")
+
+
+@pytest.fixture
+def delta(driver: Driver) -> BranchedTable:
+    return table_of(driver, "delta")
+
+
+@pytest.fixture
+def paimon(driver: Driver) -> BranchedTable:
+    return table_of(driver, "paimon")
+
+
+# Every format
+
+
+def test_main_that_moved_on_is_left_as_it_is(table: BranchedTable) -> None:
+    """The move was planned, and main got another commit: by number, and by none."""
+    before = table.branches.create("fix", table.tag)
+    table.add(9, "fix")
+    formats = branches_of(table.driver.spark, table.name)
+    planned = formats.plan_move(next(iter(formats.branches())))
+    table.add(4)
+    with pytest.raises(MainMovedError):
+        formats.move_main(planned)
+    with pytest.raises(MainMovedError, match="look at what has come"):
+        table.branches.merge("fix", main=planned.previous)
+    assert (table.ids(), before.name) == ([1, 2, 3, 4], "fix")
+    assert table.branches.merge("fix", dry_run=True).previous != planned.previous
+    assert table.ids() == [1, 2, 3, 4]
+
+
+def test_a_branch_without_commits_of_its_own_puts_main_back_at_its_tag(table: BranchedTable) -> None:
+    table.branches.create("back", table.tag)
+    moved = table.branches.merge("back")
+    assert (table.ids(), len(moved.lost_snapshots)) == ([1, 2], 1)
+    assert moved.kind is (MoveKind.RESTORE if table.format == "delta" else MoveKind.REPLACE)
+
+
+def test_a_branch_takes_mains_place_twice(table: BranchedTable) -> None:
+    """The branch stays usable, and what main got after the first time goes too."""
+    table.branches.create("fix", table.tag)
+    table.add(9, "fix")
+    table.branches.replace_main("fix")
+    assert table.ids() == [1, 2, 9]
+    table.add(4)
+    table.add(10, "fix")
+    table.branches.replace_main("fix")
+    assert (table.ids(), table.ids("fix")) == ([1, 2, 9, 10], [1, 2, 9, 10])
+    told = [event for event in table.events if isinstance(event, MainReplaced)]
+    assert [(event.branch, event.previous) for event in told] == [("fix", None), ("fix", None)]
+
+
+def test_a_merge_that_changes_nothing_makes_no_commit(table: BranchedTable) -> None:
+    table.tag = table.tag_now("now")
+    table.branches.create("same", table.tag)
+    moved = table.branches.merge("same")
+    assert (moved.kind, moved.snapshot, moved.previous) == (MoveKind.NOTHING, moved.previous, moved.snapshot)
+
+
+# Iceberg
+
+
+def test_iceberg_main_is_compared_and_set_in_one_commit(iceberg: BranchedTable) -> None:
+    """A commit that comes when main was looked at, and not set yet: Iceberg's own procedure would pass over it."""
+    iceberg.branches.create("fix", iceberg.tag)
+    iceberg.add(9, "fix")
+    formats = branches_of(iceberg.driver.spark, iceberg.name)
+    planned = formats.plan_move(next(iter(formats.branches())))
+    look, looks = formats.main_head, list[int | None]()
+
+    def look_and_commit() -> int | None:
+        looks.append(look())
+        if len(looks) == 1:
+            iceberg.add(4)
+        return looks[-1]
+
+    formats.main_head = look_and_commit  # type: ignore[method-assign]
+    with pytest.raises(MainMovedError, match="and not at"):
+        formats.move_main(planned)
+    assert (len(looks), iceberg.ids()) == (2, [1, 2, 3, 4])
+
+
+def test_iceberg_main_points_to_the_branch_and_tags_of_what_it_loses_go(iceberg: BranchedTable) -> None:
+    """Replacing main also expires what only main had; merging leaves it to be gone back to."""
+    iceberg.tag_now("late")
+    iceberg.branches.create("fix", iceberg.tag)
+    iceberg.add(9, "fix")
+    moved = iceberg.branches.merge("fix")
+    names = [row[0] for row in iceberg.driver.rows(f"SELECT name FROM {iceberg.name}.refs ORDER BY name")]
+    assert (moved.lost_tags, names) == (("late",), ["eod", "fix", "main"])
+    there = {row[0] for row in iceberg.driver.rows(f"SELECT snapshot_id FROM {iceberg.name}.snapshots")}
+    assert set(moved.lost_snapshots) <= there
+    pointer = the(Committed, iceberg.events).outputs[0]
+    assert (pointer.snapshot, pointer.commit_kind, pointer.main) == (moved.snapshot, CommitKind.RESTORE, True)
+    iceberg.add(4)
+    again = iceberg.branches.replace_main("fix")
+    there = {row[0] for row in iceberg.driver.rows(f"SELECT snapshot_id FROM {iceberg.name}.snapshots")}
+    assert (len(again.lost_snapshots), there & set(again.lost_snapshots)) == (1, set())
+
+
+def test_iceberg_branches_of_other_programs_are_listed_with_where_they_leave_main(iceberg: BranchedTable) -> None:
+    head = iceberg.driver.rows(f"SELECT snapshot_id FROM {iceberg.name}.refs WHERE name = 'main'")[0][0]
+    iceberg.sql(
+        f"ALTER TABLE {iceberg.name} CREATE BRANCH theirs", f"INSERT INTO {iceberg.name}.branch_theirs VALUES (7, 'x')"
+    )
+    iceberg.add(4)
+    found = iceberg.branches.list()[0]
+    assert (found.name, found.tag, found.tagged_snapshot) == ("theirs", None, head)
+
+
+def test_iceberg_branches_share_the_schema_of_the_table(iceberg: BranchedTable) -> None:
+    iceberg.branches.create("fix", iceberg.tag)
+    iceberg.sql(f"ALTER TABLE {iceberg.name} ADD COLUMN w INT")
+    assert iceberg.driver.spark.table(iceberg.branches.name_of("fix")).columns == ["id", "v", "w"]
+
+
+def test_iceberg_tags_of_a_branch_begin_no_other(iceberg: BranchedTable) -> None:
+    iceberg.branches.create("fix", iceberg.tag)
+    iceberg.add(9, "fix")
+    head = iceberg.branches.list()[0].head
+    iceberg.sql(f"ALTER TABLE {iceberg.name} CREATE TAG inner AS OF VERSION {head}")
+    with pytest.raises(BranchError, match="isn't of main"):
+        iceberg.branches.create("second", "inner")
+
+
+def test_iceberg_streams_neither_read_a_branch_nor_write_one_by_name_or_option(
+    iceberg: BranchedTable, tmp_path: Path
+) -> None:
+    """A stream that is to read a branch reads main, one that is to write it writes main, and the branch's name makes
+    a table beside it: all of that without an error."""
+    spark = iceberg.driver.spark
+    iceberg.branches.create("fix", iceberg.tag)
+    iceberg.add(9, "fix")
+    spark.range(20, 21).selectExpr("cast(id AS int) AS id", "'s' AS v").write.parquet(str(tmp_path / "source"))
+
+    def finish(writer: Any, checkpoint: str, target: str) -> None:
+        begun = writer.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / checkpoint))
+        query = begun.toTable(target)
+        assert query.awaitTermination(120)
+
+    iceberg.sql(f"CREATE TABLE ice.{iceberg.database}.out (id INT, v STRING) USING iceberg")
+    reader = spark.readStream.table(f"{iceberg.name}.branch_fix")
+    finish(reader.writeStream.format("iceberg"), "one", f"ice.{iceberg.database}.out")
+    read = sorted(row[0] for row in iceberg.driver.rows(f"SELECT id FROM ice.{iceberg.database}.out"))
+    assert 9 not in read
+
+    def source() -> Any:
+        return spark.readStream.schema("id INT, v STRING").parquet(str(tmp_path / "source"))
+
+    finish(source().writeStream.format("iceberg").option("branch", "fix"), "two", iceberg.name)
+    iceberg.sql(f"REFRESH TABLE {iceberg.name}")
+    assert 20 in iceberg.ids()
+    finish(source().writeStream.format("iceberg"), "three", f"{iceberg.name}.branch_fix")
+    tables = iceberg.driver.rows(f"SHOW TABLES IN ice.{iceberg.database}.t")
+    assert [row[1] for row in tables] == ["branch_fix"]
+
+
+def test_iceberg_expiry_takes_what_is_behind_a_branch(iceberg: BranchedTable) -> None:
+    iceberg.branches.create("fix", iceberg.tag)
+    iceberg.add(9, "fix")
+    iceberg.add(10, "fix")
+    iceberg.sql(f"ALTER TABLE {iceberg.name} DROP TAG eod")
+    origin = iceberg.branches.list()[0].tagged_snapshot
+    risks = {risk.snapshot: risk.consequence for risk in iceberg.branches.check_expiry(LATER)}
+    assert len(risks) == 3
+    assert "isn't known any more" in risks[origin]
+    assert iceberg.branches.check_expiry(datetime(2000, 1, 1, tzinfo=timezone.utc)) == ()
+    table = load_table(iceberg.driver.spark, iceberg.name, anew=True).table.table()  # not CALL: Paimon takes it
+    table.expireSnapshots().expireOlderThan(int(LATER.timestamp() * 1000)).retainLast(1).commit()
+    iceberg.sql(f"REFRESH TABLE {iceberg.name}")
+    there = {row[0] for row in iceberg.driver.rows(f"SELECT snapshot_id FROM {iceberg.name}.snapshots")}
+    assert there.isdisjoint(risks)
+    assert iceberg.ids("fix") == [1, 2, 9, 10]
+
+
+# Delta
+
+
+def test_delta_takes_a_merge_back_that_another_commit_came_before(
+    delta: BranchedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at main and Delta's own transaction, which would overwrite it in silence."""
+    delta.branches.create("fix", delta.tag)
+    delta.add(9, "fix")
+    write = vars(DeltaBranches)["_write"]
+
+    def write_late(formats: DeltaBranches, move: Any) -> None:
+        delta.add(4)
+        write(formats, move)
+
+    monkeypatch.setattr(DeltaBranches, "_write", write_late)
+    with pytest.raises(MainMovedError, match="the merge was taken back"):
+        delta.branches.merge("fix")
+    assert (delta.ids(), delta.ids("fix")) == ([1, 2, 3, 4], [1, 2, 9])
+
+
+def test_delta_merges_columns_and_partitions_that_only_the_branch_has(driver: Driver) -> None:
+    """Whatever the session says of dynamic overwrites, which would leave main's own partitions."""
+    table = table_of(driver, "delta")
+    name = f"spark_catalog.{table.database}.p"
+    driver.run(
+        f"CREATE TABLE {name} (id INT, v STRING) USING delta PARTITIONED BY (v)", f"INSERT INTO {name} VALUES (1, 'a')"
+    )
+    branches = BranchManager(driver.spark, name)
+    branches.create("fix", "1")
+    driver.run(f"INSERT INTO {name} VALUES (2, 'b')", f"INSERT INTO {branches.name_of('fix')} VALUES (3, 'c')")
+    driver.spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        branches.merge("fix")
+        assert sorted(map(tuple, driver.rows(f"SELECT * FROM {name}"))) == [(1, "a"), (3, "c")]
+        driver.run(
+            f"ALTER TABLE {branches.name_of('fix')} ADD COLUMN w INT",
+            f"INSERT INTO {branches.name_of('fix')} VALUES (4, 'd', 5)",
+        )
+        branches.merge("fix")
+    finally:
+        driver.spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert (4, "d", 5) in map(tuple, driver.rows(f"SELECT * FROM {name}"))
+    assert driver.rows(f"DESCRIBE DETAIL {name}")[0]["partitionColumns"] == ["v"]
+
+
+def test_delta_vacuum_of_the_table_breaks_a_branch_and_the_check_says_so(delta: BranchedTable) -> None:
+    spark = delta.driver.spark
+    delta.branches.create("fix", delta.tag)
+    assert delta.branches.check_expiry(LATER) == ()
+    delta.sql(f"DELETE FROM {delta.name} WHERE id = 1")
+    risk = the_one(delta.branches.check_expiry(LATER))
+    assert (risk.branch, risk.snapshot) == ("fix", 0)
+    assert "needs 1 of the files" in risk.consequence
+    assert delta.branches.check_expiry(datetime(2000, 1, 1, tzinfo=timezone.utc)) == ()
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    delta.sql(f"VACUUM {delta.name} RETAIN 0 HOURS")
+    spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    with pytest.raises(Exception, match=r"(?i)file"):
+        delta.ids("fix")
+
+
+def test_delta_has_no_tags_and_names_of_tables(delta: BranchedTable) -> None:
+    with pytest.raises(BranchError, match="Delta has no tags, and 'eod' is no version"):
+        delta.branches.create("fix", "eod")
+    with pytest.raises(BranchError, match="no version"):
+        delta.branches.create("fix", "99")
+    with pytest.raises(BranchError, match="letters, digits and _"):
+        delta.branches.create("a b", delta.tag)
+
+
+# Paimon
+
+
+@only_with_paimon
+def test_paimon_reads_mains_tag_where_a_branchs_is_asked_for(paimon: BranchedTable) -> None:
+    """`VERSION AS OF 'tag'` of a branch reads what main's tag of that name has: rows that the branch never had, without
+    an error. By numbers it is read right."""
+    paimon.branches.create("fix", paimon.tag)
+    paimon.add(9, "fix")
+    name = paimon.branches.name_of("fix")
+    load_table(paimon.driver.spark, name, anew=True).table.getTable().createTag("late", 3)
+    with pytest.raises(Exception, match="Tag 'late' doesn't exist"):
+        paimon.driver.rows(f"SELECT id FROM {name} VERSION AS OF 'late'")
+    paimon.tag_now("late")
+    rows = paimon.driver.rows(f"SELECT id FROM {name} VERSION AS OF 'late'")
+    assert sorted(row[0] for row in rows) == [1, 2, 3]
+    rows = paimon.driver.rows(f"SELECT id FROM {name} VERSION AS OF 3")
+    assert sorted(row[0] for row in rows) == [1, 2, 9]
+
+
+@only_with_paimon
+def test_paimon_numbers_come_again_with_other_content(paimon: BranchedTable) -> None:
+    paimon.branches.create("fix", paimon.tag)
+    paimon.add(9, "fix")
+    before = paimon.driver.rows(f"SELECT commit_user FROM {paimon.part('snapshots')} WHERE snapshot_id = 3")
+    moved = paimon.branches.merge("fix")
+    after = paimon.driver.rows(f"SELECT commit_user FROM {paimon.part('snapshots')} WHERE snapshot_id = 3")
+    assert (moved.previous, moved.snapshot, moved.lost_snapshots) == (3, 3, (3,))
+    assert before != after
+
+
+@only_with_paimon
+def test_paimon_expiry_of_main_breaks_a_branch_whose_tag_is_gone_and_the_check_says_so(paimon: BranchedTable) -> None:
+    paimon.branches.create("fix", paimon.tag)
+    paimon.sql(f"INSERT OVERWRITE {paimon.name} VALUES (50, 'new')")
+    assert paimon.branches.check_expiry(LATER) == ()
+    paimon.sql(f"CALL pai.sys.delete_tag(table => '{paimon.database}.t', tag => '{paimon.tag}')")
+    risk = the_one(paimon.branches.check_expiry(LATER))
+    assert (risk.branch, risk.snapshot) == ("fix", 2)
+    assert paimon.ids("fix") == [1, 2]
+    paimon.sql(f"CALL pai.sys.expire_snapshots(table => '{paimon.database}.t', retain_max => 1)")
+    with pytest.raises(Exception, match=r"(?i)file|not found|exist"):
+        paimon.ids("fix")
+
+
+@only_with_paimon
+def test_paimon_branch_whose_first_snapshots_expired_is_not_put_in_mains_place(paimon: BranchedTable) -> None:
+    """Main's own snapshots would stay between those of the branch."""
+    paimon.branches.create("fix", paimon.tag)
+    paimon.add(9, "fix")
+    paimon.add(10, "fix")
+    spark: Any = paimon.driver.spark
+    jvm = spark._jvm
+    branch = load_table(spark, paimon.branches.name_of("fix"), anew=True).table.getTable()
+    expiry = branch.newExpireSnapshots()
+    builder = jvm.org.apache.paimon.options.ExpireConfig.builder()
+    expiry.config(builder.snapshotRetainMin(1).snapshotRetainMax(1).build())
+    assert expiry.expire() == 2
+    with pytest.raises(BranchError, match="doesn't begin at a tag"):
+        paimon.branches.merge("fix")
+    assert paimon.ids() == [1, 2, 3]
+
+
+@only_with_paimon
+def test_paimon_branches_without_a_tag_are_listed_and_not_merged(paimon: BranchedTable) -> None:
+    paimon.sql(f"CALL pai.sys.create_branch('{paimon.database}.t', 'bare')")
+    found = paimon.branches.list()[0]
+    assert (found.name, found.tag, found.head) == ("bare", None, None)
+    with pytest.raises(BranchError, match="doesn't begin at a tag"):
+        paimon.branches.merge("bare")
+
+
+@only_with_paimon
+def test_paimon_streams_read_and_write_a_branch_by_its_option(paimon: BranchedTable, tmp_path: Path) -> None:
+    spark = paimon.driver.spark
+    paimon.branches.create("fix", paimon.tag)
+    place = branches_of(spark, paimon.name).location
+    spark.range(20, 21).selectExpr("cast(id AS int) AS id", "'s' AS v").write.parquet(str(tmp_path / "source"))
+    source = spark.readStream.schema("id INT, v STRING").parquet(str(tmp_path / "source"))
+    writer = source.writeStream.format("paimon").option("branch", "fix").trigger(availableNow=True)
+    assert writer.option("checkpointLocation", str(tmp_path / "one")).start(place).awaitTermination(120)
+    assert (paimon.ids("fix"), paimon.ids()) == ([1, 2, 20], [1, 2, 3])
+    reader = spark.readStream.table(paimon.branches.name_of("fix"))
+    out = reader.writeStream.format("memory").queryName("read_of_branch").trigger(availableNow=True)
+    assert out.option("checkpointLocation", str(tmp_path / "two")).start().awaitTermination(120)
+    assert sorted(row[0] for row in spark.table("read_of_branch").collect()) == [1, 2, 20]
+
+
+def the_one(found: tuple[Any, ...]) -> Any:
+    assert len(found) == 1, found
+    return found[0]

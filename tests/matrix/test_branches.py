@@ -1,0 +1,45 @@
+"""Branches on real tables of each format: made from a tag, written, merged, and independent of main."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.events import BranchMerged, CreateBranch, DropBranch
+from tests.kit.spark.driver import Driver, driver_fixture, the
+from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, BranchedTable
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.needs("iceberg", "delta"),
+    pytest.mark.xdist_group("branches"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
+]
+
+driver = driver_fixture(EXTENSIONS)
+
+
+@pytest.fixture(params=FORMATS)
+def table(request: pytest.FixtureRequest, driver: Driver) -> BranchedTable:
+    return BranchedTable(driver, request.param, driver.database(CATALOGS[request.param]))
+
+
+def test_a_branch_is_made_written_and_merged_and_main_and_branch_stay_independent(table: BranchedTable) -> None:
+    """The life of a branch on each format. No other test of the samples makes a real branch."""
+    made = table.branches.create("fix", table.tag)
+    assert (made.name, made.tag, table.ids("fix")) == ("fix", table.tag, [1, 2])
+    assert table.branches.list() == (made,)
+    table.add(9, "fix")
+    assert (table.ids(), table.ids("fix")) == ([1, 2, 3], [1, 2, 9])
+    moved = table.branches.merge("fix")
+    assert (len(moved.lost_snapshots), table.rows()) == (1, [(1, "main"), (2, "main"), (9, "fix")])
+    table.add(10, "fix")
+    table.add(4)
+    assert (table.ids(), table.ids("fix")) == ([1, 2, 4, 9], [1, 2, 9, 10])
+    table.branches.delete("fix")
+    assert (table.branches.list(), table.ids()) == ((), [1, 2, 4, 9])
+    created, merged = the(CreateBranch, table.events), the(BranchMerged, table.events)
+    assert (created.branch, created.tag, str(created.identifier)) == ("fix", table.tag, table.name)
+    assert created.snapshot == made.tagged_snapshot
+    assert (merged.previous_snapshot, merged.snapshot) == (moved.previous, moved.snapshot)
+    assert the(DropBranch, table.events).dataset == created.dataset is not None
