@@ -49,7 +49,7 @@ def by_the_short_way(emitted: list[tuple[Event, int | None]], size: int) -> str:
 
 
 def rows_of(mapper: BatchMapper) -> list[Row]:
-    rows = mapper.drain().rows
+    rows = list(mapper.drain().rows)
     assert len({row.id for row in rows}) == len(rows)
     return rows
 

@@ -125,7 +125,7 @@ def test_what_wasnt_stored_isnt_known(store: Store) -> None:
     pipeline = StorePipeline({"": store.bulk}, "g", "kafka", "t")
     pipeline.store(pipeline.prepare(SourceBatch()))
     pipeline.prepare(batch(1))
-    assert pipeline.prepare(batch(1)).parts[""].read.left_out == []
+    assert not pipeline.prepare(batch(1)).parts[""].read.left_out
 
 
 def test_the_longest_unasked_are_forgotten_first() -> None:

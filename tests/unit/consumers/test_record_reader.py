@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 import pytest
@@ -42,7 +42,7 @@ def taken(events: list[Event]) -> list[BusRecord]:
     return [BusRecord(Codec().encode(event), WHERE, number, 7) for number, event in enumerate(events)]
 
 
-def digest(rows: list[Row]) -> str:
+def digest(rows: Iterable[Row]) -> str:
     state = RowSet()
     state.merge(rows)
     return state.digest()

@@ -75,8 +75,8 @@ def test_spans_that_are_known_by_their_bytes_are_bounded(monkeypatch: pytest.Mon
     made: list[known_values.KnownSpans] = []
 
     class Kept(known_values.KnownSpans):
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, share: int) -> None:
+            super().__init__(share)
             made.append(self)
 
     monkeypatch.setattr(reader, "KnownSpans", Kept)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -38,12 +38,12 @@ class MappingFailedError(TerminalError):
 class ReadResult(NamedTuple):
     """The rows and dead letters of records."""
 
-    rows: list[Row]
+    rows: Collection[Row]
     """One row for each key."""
     dead_letters: list[DeadLetter]
-    new: list[Row]
+    new: Collection[Row]
     """The immutable rows among `rows`."""
-    left_out: list[Row]
+    left_out: Collection[Row]
     """Rows that the store has already."""
 
 

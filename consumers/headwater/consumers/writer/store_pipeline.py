@@ -160,13 +160,14 @@ class _Target:
     def merge(self, part: StorePart) -> MergeResult:
         """Merge the rows, and remember the immutable ones. If the epoch has changed, merge the omitted rows too."""
         read, epoch = part.read, part.epoch
-        work = self.marked(replace(part.work, rows=[*read.rows, *part.work.rows]))
+        work = self.marked(replace(part.work, rows=[*read.rows, *part.work.rows] if part.work.rows else read.rows))
         new, left_out = read.new, read.left_out
         if epoch is None:
             epoch = self.meta.epoch()
             self.known.set_epoch(epoch)
-            work = replace(work, rows=[*work.rows, *left_out])  # known since when, nobody can say
-            new, left_out = [*new, *left_out], []
+            if left_out:  # known since when, nobody can say
+                work = replace(work, rows=[*work.rows, *left_out])
+                new, left_out = [*new, *left_out], []
         try:
             merged = self.meta.merge(replace(work, epoch=epoch if left_out else None))
         except EpochChanged as e:

@@ -6,7 +6,7 @@ has no timeline and no table of dead letters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -123,7 +123,7 @@ class DeadLetter:
 class WriteBatch:
     """What one transaction writes: all of it or nothing, visible to everybody at once."""
 
-    rows: Sequence[Row] = ()
+    rows: Collection[Row] = ()
     dead_letters: Sequence[DeadLetter] = ()
     ingests: Sequence[IngestProgress] = ()
     offsets: Sequence[ConsumerOffset] = ()

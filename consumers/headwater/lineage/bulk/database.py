@@ -48,8 +48,9 @@ class DatabaseBulkMeta(DeadLetters):
 
     def _write(self, connection: Connection, work: WriteBatch) -> tuple[int, int]:
         """Write a batch, and update the views where it brings a catalog that this object hasn't seen."""
-        written = _write_batch(connection, work)
-        catalogs = {row.id for row in work.rows if row.kind in _OF_CATALOGS} - self._catalogs
+        packed = pack_rows(work.rows)
+        written = _write_batch(connection, replace(work, rows=(), packed=(*packed, *work.packed)))
+        catalogs = {row[0] for each in packed if each.kind in _OF_CATALOGS for row in each.rows} - self._catalogs
         if catalogs:
             follow_catalogs(connection)
             self._catalogs |= catalogs
@@ -109,8 +110,8 @@ def _write_batch(connection: Connection, work: WriteBatch) -> tuple[int, int]:
     have, and the number for the mark."""
     number = 0 if work.mark is None else advance_mark(connection, work.mark)
     if work.epoch is not None:
-        hold_epoch(connection, work.epoch, alone=any(row.kind == TOMBSTONE for row in work.rows))
-    rows = merge_rows(connection, work.rows) + merge_packed(connection, work.packed)
+        hold_epoch(connection, work.epoch, alone=any(each.kind == TOMBSTONE for each in work.packed))
+    rows = merge_packed(connection, work.packed)
     insert_dead_letters(connection, work.dead_letters)
     positions.advance_ingests(connection, work.ingests)
     positions.advance_offsets(connection, work.offsets)

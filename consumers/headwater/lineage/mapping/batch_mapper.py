@@ -9,7 +9,9 @@ from headwater.events.avro import Codec, UnknownEvent
 from headwater.events.envelope import Event
 from headwater.lineage.mapping.events import add_rows
 from headwater.lineage.mapping.row_builder import RowBuilder
-from headwater.lineage.rows import Row
+from headwater.lineage.rows import RowBatch
+from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.model import RowTuple
 
 _NONE: Final[frozenset[bytes]] = frozenset()
 
@@ -17,11 +19,11 @@ _NONE: Final[frozenset[bytes]] = frozenset()
 class MappedBatch(NamedTuple):
     """The rows of a batch."""
 
-    rows: list[Row]
+    rows: RowBatch
     """One row for each id."""
-    new: list[Row]
+    new: RowBatch
     """The immutable rows among them."""
-    left_out: list[Row]
+    left_out: RowBatch
     """Immutable rows that the store has already."""
 
 
@@ -50,12 +52,11 @@ class BatchMapper:
 
     def drain(self) -> MappedBatch:
         """Return the rows of all events that were added since the last call."""
-        batch = MappedBatch([], [], [])
-        for row in self._build.drain():
-            if row.kind.is_immutable and row.id in self._known:
-                batch.left_out.append(row)
-                continue
-            batch.rows.append(row)
-            if row.kind.is_immutable:
-                batch.new.append(row)
-        return batch
+        rows = self._build.drain()
+        known, new = dict[str, list[RowTuple]](), dict[str, list[RowTuple]]()
+        for name, some in rows.items():
+            if t.KIND_OF[name].is_immutable:
+                known[name], new[name] = [], []
+                for row in some:
+                    (known if row[0] in self._known else new)[name].append(row)
+        return MappedBatch(RowBatch({**rows, **new}), RowBatch(new), RowBatch(known))

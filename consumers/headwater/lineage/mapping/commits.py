@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from headwater.events.jobs import CommitEvidence, CommitKind, Committed, Input, Output, RangeStart
 from headwater.lineage.mapping.keys import clean_text, job_name_key, to_json_text, uuid_bytes
-from headwater.lineage.mapping.places import Place, place_of
+from headwater.lineage.mapping.places import Place, sink_place, source_place
 from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.values import Value
@@ -42,15 +42,10 @@ def map_commit(event: Committed, build: RowBuilder) -> None:
         clean_text(event.operation),
         None if event.evidence is CommitEvidence.OBSERVED else event.evidence.value,
     )
-    commit = (event.barrier, build.observed(t.COMMIT, key, facts=facts)[0])
-    sources = tuple([place_of(each, (each.mode, each.tag, None, None, None, None)) for each in event.inputs])
+    commit = (event.barrier, build.fact(t.COMMIT, key, (build.time, build.time, build.stamp, *facts)))
+    sources = tuple(map(source_place, event.inputs))
     made_from = tuple([_made_from(each, event) for each in event.outputs])
-    sinks = tuple(
-        [
-            place_of(each, (None, None, each.commit_kind, each.replaced, how, each.schema_id))
-            for each, (how, _) in zip(event.outputs, made_from, strict=True)
-        ]
-    )
+    sinks = tuple([sink_place(each, how) for each, (how, _) in zip(event.outputs, made_from, strict=True)])
     reads = [_add_read(each, place, commit, build) for each, place in zip(event.inputs, sources, strict=True)]
     for output, place, (how, indexes) in zip(event.outputs, sinks, made_from, strict=True):
         _add_write(output, place, commit, [reads[each] for each in indexes or ()] if how == SOME else (), build)
@@ -75,8 +70,7 @@ def _add_read(source: Input, place: Place, commit: tuple[int, bytes], build: Row
     since, candidates = source.since or _NO_START, to_json_text(source.candidates) if source.candidates else None
     texts = (clean_text(source.version), clean_text(since.version), candidates)
     key = (*commit, place.id, source.snapshot, since.snapshot, *texts)
-    number: bytes = build.observed(t.READ, key, (source.rows, source.bytes))[0]
-    return number
+    return build.fact(t.READ, key, (source.rows, source.bytes, build.time, build.time))
 
 
 def _add_write(
@@ -86,9 +80,9 @@ def _add_write(
     reads of their commit."""
     candidates = to_json_text(output.candidates) if output.candidates else None
     key = (*commit, place.id, output.snapshot, clean_text(output.version), candidates)
-    write = build.observed(t.WRITE, key, (output.parent, output.rows, output.bytes))[0]
+    write = build.fact(t.WRITE, key, (output.parent, output.rows, output.bytes, build.time, build.time))
     for read in edges:
-        build.observed(t.COMMIT_EDGE, (commit[0], write, read))
+        build.fact(t.COMMIT_EDGE, (commit[0], write, read), ())
 
 
 class _CommitTables(NamedTuple):

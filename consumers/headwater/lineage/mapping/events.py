@@ -16,6 +16,7 @@ from headwater.lineage.mapping.catalog import map_catalog_event
 from headwater.lineage.mapping.jobs import map_job_event
 from headwater.lineage.mapping.row_builder import RowBuilder, arrival_family
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.memory import RowBatch
 from headwater.lineage.rows.model import Row
 
 ARRIVALS_PER_ROW: Final = 63
@@ -30,7 +31,7 @@ def map_event(event: Event, append_time: int | None = None) -> Iterator[Row]:
     """
     build = RowBuilder()
     add_rows(event, append_time, build)
-    return iter(build.drain())
+    return iter(RowBatch(build.drain()))
 
 
 def add_rows(event: Event, append_time: int | None, build: RowBuilder) -> None:
@@ -51,7 +52,7 @@ def map_arrival(event: Event, append_time: int | None = None) -> Iterator[Row]:
     build = RowBuilder()
     build.begin(event, append_time)
     _add_arrival(event, build)
-    return iter(build.drain())
+    return iter(RowBatch(build.drain()))
 
 
 def _add_arrival(event: Event, build: RowBuilder) -> None:

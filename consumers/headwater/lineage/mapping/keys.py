@@ -15,7 +15,6 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import RowKind
 from headwater.lineage.rows.values import Value
 
-KIND_OF: Final = {kind.name: kind for kind in t.KINDS}
 NO_NAME: Final = (None, None, None)
 
 
@@ -26,7 +25,7 @@ def row_id(kind: RowKind, key: tuple[Value, ...]) -> bytes:
 
 @lru_cache(maxsize=1 << 16)
 def _known_id(kind: str, key: tuple[Value, ...]) -> bytes:
-    return KIND_OF[kind].hash_key(*key)
+    return t.KIND_OF[kind].hash_key(*key)
 
 
 def dataset_hash(dataset: DatasetId | None) -> bytes | None:

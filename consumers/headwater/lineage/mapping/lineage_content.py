@@ -9,6 +9,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
+from pydantic_core import to_json
+
 from headwater.events.column_lineage import ColumnLineage
 from headwater.events.jobs import JobLineage, SinkSchema, SourceSchema
 from headwater.lineage.mapping.commits import SINK, SOURCE, map_table_access
@@ -17,7 +19,7 @@ from headwater.lineage.mapping.places import Place, place_of
 from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import RowKind, RowTuple
-from headwater.lineage.rows.values import HASH_BYTES, Value, encode
+from headwater.lineage.rows.values import HASH_BYTES, Value
 
 _SHAPE: Final = ("columns", "partitioning", "primary_key", "watermarks", "options")
 _MOST_VALUES: Final = 1 << 20
@@ -36,7 +38,7 @@ class LineageContent:
             for (side, position, schema), (_, place) in zip(numbered, self.places, strict=True)
         ]
         edges = list(map(_edge, event.columns))
-        content = encode(value for row in (*tables, *edges) for value in (*row, len(row)))
+        content = to_json((tables, edges), bytes_mode="hex")
         self.shape: Final = (event.fingerprint, blake2b(content, digest_size=HASH_BYTES).digest())
         """The fingerprint, and a hash of the content, so that the same job lineage has the same key. A table that each
         run creates anew has the same job lineage in all of them."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, Final
 
-from headwater.events.jobs import DatasetRef
+from headwater.events.jobs import DatasetRef, Input, Output
 from headwater.lineage.mapping.keys import (
     NO_NAME,
     clean_text,
@@ -56,30 +56,54 @@ class Place:
 _PLACES: Final[dict[str | None, list[tuple[tuple[Any, ...], Place]]]] = {}
 """Places with the fields that they were made of, by the names of datasets. To compare these few is quicker than to hash
 the fields."""
-_place_fields: Final = attrgetter("dataset", "table", "generation", "format", "branch", "opaque", "main")
+_PLACE: Final = ("dataset", "table", "generation", "format", "branch", "opaque", "main")
+_place_fields: Final = itemgetter(*_PLACE)
+_source_fields: Final = itemgetter(*_PLACE, "mode", "tag")
+_sink_fields: Final = itemgetter(*_PLACE, "commit_kind", "replaced", "schema_id")
 
 
-def place_of(place: DatasetRef, how: tuple[Any, ...] = _NO_USE) -> Place:
-    """Return what rows say of a dataset, and of how it is read or written: mode, tag, commit kind, what was replaced,
-    what it was made from, schema id."""
-    dataset, of = place.dataset, (*_place_fields(place), *how)
-    name = place.opaque if dataset is None else dataset.name
-    for fields, known in _PLACES.get(name, ()):
+def place_of(place: DatasetRef) -> Place:
+    """Return what rows say of a dataset."""
+    of = _place_fields(place.__dict__)
+    return _known(place, of) or _remember(place, of, ())
+
+
+def source_place(source: Input) -> Place:
+    """Return what rows say of a dataset, and of how it is read: mode and tag."""
+    of = _source_fields(source.__dict__)
+    return _known(source, of) or _remember(source, of, (source.mode, source.tag, None, None, None, None))
+
+
+def sink_place(sink: Output, made_from: str) -> Place:
+    """Return what rows say of a dataset, and of how it is written: commit kind, what was replaced, what it was made
+    from, schema id."""
+    of = (*_sink_fields(sink.__dict__), made_from)
+    uses = (None, None, sink.commit_kind, sink.replaced, made_from, sink.schema_id)
+    return _known(sink, of) or _remember(sink, of, uses)
+
+
+def _known(place: DatasetRef, of: tuple[Any, ...]) -> Place | None:
+    for fields, known in _PLACES.get(_name_of(place), ()):
         if fields == of:
             return known
-    found = _new_place(place, how)
-    if sum(len(each) for each in (*found.key, *(found.dataset or ())) if isinstance(each, str)) <= _LONGEST_PLACE:
-        _remember(name, of, found)
-    return found
+    return None
 
 
-def _remember(name: str | None, of: tuple[Any, ...], place: Place) -> None:
+def _name_of(place: DatasetRef) -> str | None:
+    return place.opaque if place.dataset is None else place.dataset.name
+
+
+def _remember(place: DatasetRef, of: tuple[Any, ...], how: tuple[Any, ...]) -> Place:
+    found = _new_place(place, how or _NO_USE)
+    if sum(len(each) for each in (*found.key, *(found.dataset or ())) if isinstance(each, str)) > _LONGEST_PLACE:
+        return found
     if len(_PLACES) >= _MOST_NAMES:
         _PLACES.clear()
-    uses = _PLACES.setdefault(name, [])
+    uses = _PLACES.setdefault(_name_of(place), [])
     if len(uses) >= _MOST_USES:
         uses.clear()
-    uses.append((of, place))
+    uses.append((of, found))
+    return found
 
 
 def _new_place(place: DatasetRef, how: tuple[Any, ...]) -> Place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from headwater.events.clock import micros_of
@@ -10,7 +11,6 @@ from headwater.events.envelope import Event
 from headwater.events.jobs import CommitEvidence, Committed, DatasetRef
 from headwater.events.names import CatalogId, DatasetId, Generation, TableName
 from headwater.lineage.mapping.keys import (
-    KIND_OF,
     catalog_hash,
     catalog_key,
     clean_text,
@@ -22,12 +22,13 @@ from headwater.lineage.mapping.keys import (
 )
 from headwater.lineage.mapping.places import UNKNOWN_FORMAT, Place, place_of
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.model import NEVER, NOT_YET, Row, RowKind, RowTuple, merge_values
+from headwater.lineage.rows.model import NEVER, NOT_YET, RowKind, RowTuple, merge_values
 from headwater.lineage.rows.values import Value
 
 MAX_CLOCK_AHEAD: Final = 5 * 60 * 1_000_000
 """How far a producer's clock may be ahead of the bus, in microseconds. Later times are cut to this."""
 _OFFSET: Final = 2**63
+_pack_stamp: Final = Struct(">xQ16sQ").pack
 _Tables: TypeAlias = "dict[str, dict[Any, Any]]"
 """The values of rows by their kinds, and by their keys; those of immutable and of partitioned kinds by their ids."""
 _NONE: Final[Mapping[str, Sequence[Value]]] = {}
@@ -69,19 +70,19 @@ class RowBuilder:
         self.time = 0
         self.producer = b""
         self.sequence = 0
-        self._stamp = b""
+        self.stamp = b""
         self._repeated: dict[Hashable, _RepeatedRows] = {}
 
     def begin(self, event: Event, append_time: int | None) -> None:
         self.time = cap_time(micros_of(event.time), append_time)
         self.producer = event.producer.bytes
         self.sequence = event.sequence
-        self._stamp = make_stamp(self.time, self.producer, self.sequence)
+        self.stamp = make_stamp(self.time, self.producer, self.sequence)
 
     def repeat(self, add: Callable[[RowBuilder, Any], None], shared: Hashable) -> None:
         """Call `add` for rows that all events with the same `shared` have in common, but for their times and stamps: of
         several events the oldest and the newest say it all. It is called when rows are drained."""
-        known, stamp = self._repeated.get(shared), self._stamp
+        known, stamp = self._repeated.get(shared), self.stamp
         if known is None:
             self._repeated[shared] = _RepeatedRows(add, (stamp, self.time))
         elif stamp > known.newest[0]:
@@ -89,27 +90,36 @@ class RowBuilder:
         elif stamp < known.oldest[0]:
             known.oldest = stamp, self.time
 
-    def drain(self) -> list[Row]:
-        """Return the rows of all events since the last call."""
+    def drain(self) -> dict[str, list[RowTuple]]:
+        """Return the rows of all events since the last call, by their kinds."""
         repeated, self._repeated = self._repeated, {}
         for shared, each in repeated.items():
-            for self._stamp, self.time in {each.oldest, each.newest}:
+            for self.stamp, self.time in {each.oldest, each.newest}:
                 each.add(self, shared)
         tables, self._tables = self._tables, _new_tables()
-        found = list[Row]()
         for name, table in tables.items():
-            kind = KIND_OF[name]
+            kind = t.KIND_OF[name]
             if not kind.partition and not kind.is_immutable:
                 for key, values in table.items():
                     values[0] = row_id(kind, key)
-            found += [Row(kind, tuple(values)) for values in table.values()]
-        return found
+        return {name: list(map(tuple, table.values())) for name, table in tables.items() if table}
+
+    def fact(self, kind: RowKind, key: tuple[Value, ...], values: RowTuple) -> bytes:
+        """Add a row of a partitioned kind, of which nearly every one is new. `values` follow the key. Return its id."""
+        number = kind.hash_key(*key)
+        table = self._tables[kind.name]
+        held = table.setdefault(number, row := (number, *key, *values))
+        if held is not row and held != row:
+            merged = list(held)
+            merge_values(kind, merged, row)
+            table[number] = tuple(merged)
+        return number
 
     def observed(
         self, kind: RowKind, key: tuple[Value, ...], maxima: tuple[Value, ...] = (), **groups: Sequence[Value]
     ) -> list[Any]:
         """Add a row that existed at the time of the event, with the column groups that the event sets. Return its
-        values so far; the id comes first if the kind has a partition column."""
+        values so far."""
         time = self.time
         values: list[Any] = [None, *key, *maxima]
         if kind.has_times:
@@ -121,12 +131,10 @@ class RowBuilder:
     ) -> list[Any]:
         for group in kind.groups:
             of_group = groups.get(group.name)
-            values += group.blank if of_group is None else (self._stamp, *of_group)
+            values += group.blank if of_group is None else (self.stamp, *of_group)
         if kind.has_bits:
             values.append(0)
-        if kind.partition:  # nearly every row of these is new, so it needs an id
-            values[0] = kind.hash_key(*key)
-        held: list[Any] = self._tables[kind.name].setdefault(values[0] or key, values)
+        held: list[Any] = self._tables[kind.name].setdefault(key, values)
         if held is not values:
             merge_values(kind, held, values)
         return held
@@ -146,13 +154,20 @@ class RowBuilder:
 
     def ranked(self, kind: RowKind, key: tuple[Value, ...], group: str, values: tuple[Value, ...], rank: int) -> None:
         """Add a row with one column group. Values of a higher rank beat those of a lower rank, whatever their times."""
-        stamp, self._stamp = self._stamp, b"%c%b" % (rank, self._stamp[1:])
+        stamp, self.stamp = self.stamp, b"%c%b" % (rank, self.stamp[1:])
         self.observed(kind, key, **{group: values})
-        self._stamp = stamp
+        self.stamp = stamp
 
     def numbered(self, kind: RowKind, key: tuple[Value, ...], bits: int) -> None:
-        """Add a row with these bits."""
-        self.observed(kind, key)[-1] |= bits
+        """Add a row with times and these bits, and nothing else."""
+        time, held = self.time, self._tables[kind.name].get(key)
+        if held is None:
+            held = self.observed(kind, key)
+        elif time > held[-2]:
+            held[-2] = time
+        elif time < held[-3]:
+            held[-3] = time
+        held[-1] |= bits
 
     # What many events build.
 
@@ -191,7 +206,7 @@ class RowBuilder:
 
 def make_stamp(time: int, producer: bytes, sequence: int) -> bytes:
     """Return the stamp of a fact of rank 0. Stamps order facts by rank, then by time, producer and sequence number."""
-    return b"\0%b%b%b" % ((time + _OFFSET).to_bytes(8, "big"), producer, sequence.to_bytes(8, "big"))
+    return _pack_stamp(time + _OFFSET, producer, sequence)
 
 
 def cap_time(micros: int, append_time: int | None) -> int:

@@ -9,7 +9,7 @@ catalogs     which catalog a table's name belongs to
 switches     which catalogs have lineage switched off
 """
 
-from headwater.lineage.rows.memory import RowDigest, RowSet, merge_by_key
+from headwater.lineage.rows.memory import RowBatch, RowDigest, RowSet, merge_by_key
 from headwater.lineage.rows.model import ColumnGroup, GroupValues, Precedence, Row, RowKind, RowTimes, combine_rows
 from headwater.lineage.rows.tables import KINDS
 from headwater.lineage.rows.values import ColumnType, RowColumn, Value, hash_key
@@ -21,6 +21,7 @@ __all__ = [
     "GroupValues",
     "Precedence",
     "Row",
+    "RowBatch",
     "RowColumn",
     "RowDigest",
     "RowKind",

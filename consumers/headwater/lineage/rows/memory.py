@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import Final
 
-from headwater.lineage.rows.model import Row, RowKind, combine_rows
+from headwater.lineage.rows.model import Row, RowKind, RowTuple, combine_rows
+from headwater.lineage.rows.tables import KIND_OF
 from headwater.lineage.rows.values import encode
+
+
+class RowBatch(Collection[Row]):
+    """Rows by their kinds, one of each key. Nothing is made of a row until somebody asks for it."""
+
+    def __init__(self, tables: Mapping[str, Sequence[RowTuple]]) -> None:
+        self.tables: Final = tables
+
+    def __iter__(self) -> Iterator[Row]:
+        return (Row(KIND_OF[name], values) for name, rows in self.tables.items() for values in rows)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tables.values()))
+
+    def __contains__(self, row: object) -> bool:
+        return any(row == each for each in self)
 
 
 def merge_by_key(rows: Iterable[Row]) -> dict[bytes, Row]:

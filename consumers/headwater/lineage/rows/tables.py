@@ -309,6 +309,7 @@ KINDS: Final = (
     ARRIVAL,
     TOMBSTONE,
 )
+KIND_OF: Final = {kind.name: kind for kind in KINDS}
 
 EVENT_FACTS: Final = frozenset({MODIFICATION, COMMIT, READ, WRITE, COMMIT_EDGE, FAILED_STATEMENT, GAP})
 """What one event alone reports. Nearly every such row is new, so a database inserts it first and merges it only if it

@@ -15,8 +15,6 @@ LONGEST_MODEL: Final = 1_000
 MOST_BYTES: Final = 8 << 20
 """Of all spans of one field that are kept: what is made of them takes about six times as much."""
 LONGEST_SPAN: Final = 1 << 17
-_START: Final = 48
-"""Spans are looked up by so many bytes, at which few begin that go on differently."""
 _MOST_ALIKE: Final = 8
 
 
@@ -41,35 +39,40 @@ class KnownUuids(dict[bytes, UUID]):
 
 
 class KnownSpans:
-    """Values by all of their bytes, which are found without reading them.
+    """Values by all of their bytes, which are found without reading them. They are looked up by what they begin with:
+    few begin alike and go on differently.
 
     What a value is depends on its own bytes only, and so does its end. So where the bytes of a value stand again, the
     same value stands.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, share: int = 1) -> None:
+        """They may have MOST_BYTES, or this share of it: half of it is 2."""
+        self._most = MOST_BYTES // share
         self._by_start: OrderedDict[bytes, deque[tuple[bytes, Any]]] = OrderedDict()
         self.size = 0
         """Bytes of all of them."""
 
     def __iter__(self) -> Iterator[bytes]:
-        return (data for some in self._by_start.values() for data, _ in some)
+        return (start + rest for start, some in self._by_start.items() for rest, _ in some)
 
-    def find(self, data: bytes, at: int) -> tuple[bytes, Any] | None:
-        """Return the bytes of the known value that stands here, and the value."""
-        for known in self._by_start.get(data[at : at + _START], ()):
+    def find(self, start: bytes, data: bytes, at: int) -> tuple[bytes, Any] | None:
+        """Return the bytes of the known value that stands here, without those that it begins with, and the value."""
+        for known in self._by_start.get(start, ()):
             if data.startswith(known[0], at):
                 return known
         return None
 
-    def add(self, data: bytes, at: int, end: int, value: Any) -> None:
-        if end - at > LONGEST_SPAN:
+    def add(self, start: bytes, rest: bytes, value: Any) -> None:
+        """Add a value. `rest` are its bytes without those that it begins with."""
+        size = len(start) + len(rest)
+        if size > LONGEST_SPAN:
             return
-        alike = self._by_start.setdefault(data[at : at + _START], deque())
-        alike.append((data[at:end], value))
-        self.size += end - at
+        alike = self._by_start.setdefault(start, deque())
+        alike.append((rest, value))
+        self.size += size
         if len(alike) > _MOST_ALIKE:
-            self.size -= len(alike.popleft()[0])
-        while self.size > MOST_BYTES:
-            _, oldest = self._by_start.popitem(last=False)
-            self.size -= sum(len(known) for known, _ in oldest)
+            self.size -= len(start) + len(alike.popleft()[0])
+        while self.size > self._most:
+            oldest, some = self._by_start.popitem(last=False)
+            self.size -= sum(len(oldest) + len(known) for known, _ in some)
