@@ -235,3 +235,28 @@ def test_a_copy_that_keeps_the_id_is_skipped(driver: Driver) -> None:
     stream.run("fork")
 
     assert stream.sink_rows() == restored == [("a", 40), ("b", 20)]
+
+
+def test_files_that_later_batches_read_are_read_again(driver: Driver) -> None:
+    """The checkpoint notes which files were seen: those of later batches, left there, would never be read."""
+    case = Case(driver)
+    files, sink = Path(case.path("files")), case.path("sink")
+    files.mkdir()
+
+    def add(number: int) -> None:
+        (files / f".{number}.part").write_text(json.dumps({"id": number}))
+        (files / f".{number}.part").rename(files / f"{number}.json")
+
+    def run(checkpoint: str, *numbers: int) -> None:
+        frame = case.spark.readStream.schema("id INT").json(str(files)).groupBy().count()
+        writer = case.writer(frame, checkpoint).format("delta").outputMode("complete")
+        run_fed(lambda: writer.start(sink), *(partial(add, each) for each in numbers))
+
+    add(1)
+    run("checkpoint", 2, 3)
+    write_fork(plan_fork(str(case.checkpoint()), 0, str(case.checkpoint("fork"))))
+    driver.run(f"RESTORE TABLE delta.`{sink}` TO VERSION AS OF 0")
+
+    run("fork")
+
+    assert [row[0] for row in driver.rows(f"SELECT * FROM delta.`{sink}`")] == [3]
