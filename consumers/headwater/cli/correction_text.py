@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from headwater.cli.answers import limit_texts_of
 from headwater.cli.output import Size, shown, span_text
+from headwater.terminal import printable
 
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
     from headwater.lineage.questions.commit_facts import Amount
@@ -18,10 +19,10 @@ _PARTS: Final = 4
 
 def plan_text(plan: CorrectionPlan) -> str:
     """Return a plan for people."""
+    heading = f"Correction of {plan.source} from snapshot {plan.snapshot} on, {plan.mode.value}. It changes nothing."
     chapters = [
-        [f"Correction of {plan.source} from snapshot {plan.snapshot} on, {plan.mode.value}. It changes nothing."],
         ["What is wrong, or was", *_wrong_lines(plan)],
-        ["What is made", *map(_mirror_line, plan.corrected)],
+        ["What is made", *(line for table in plan.corrected for line in _mirror_lines(table))],
         ["What is run, in this order", *(line for job in plan.needed_jobs for line in _job_lines(job))],
         ["What is switched, in this order", *map(_switch_line, plan.corrected)],
         ["What can't be corrected", *(line for table in plan.uncorrectable for line in _problem_lines(table))],
@@ -29,10 +30,10 @@ def plan_text(plan: CorrectionPlan) -> str:
         ["What is right already", *map(_right_line, plan.already_right)],
         ["What isn't known, so that more may be wrong", *(f"  ? {each}" for each in limit_texts_of(plan.limits))],
         _cost_lines(plan),
-        [_summary(plan)],
+        [_summary(plan), f"Complete until {shown(plan.complete_until)}."],
     ]
-    lines = ["\n".join(chapter) for chapter in chapters if len(chapter) > 1 or chapter in (chapters[0], chapters[-1])]
-    return "\n\n".join(lines) + "\n"
+    shown_chapters = [[heading], *(chapter for chapter in chapters if len(chapter) > 1)]
+    return "\n\n".join("\n".join(map(printable, chapter)) for chapter in shown_chapters) + "\n"
 
 
 def snapshot_ranges(snapshots: Sequence[int]) -> str:
@@ -57,12 +58,12 @@ def _wrong_lines(plan: CorrectionPlan) -> list[str]:
     return _aligned(rows)
 
 
-def _mirror_line(table: PlannedTable) -> str:
+def _mirror_lines(table: PlannedTable) -> Iterator[str]:
     kind = "mirror" if table.mirror is None else table.mirror.value
     begins = "empty" if table.starts_at is None else f"at snapshot {table.starts_at}"
     yours = ": the rows are corrected there" if table.is_source else ""
-    notes = "".join(f"\n      {note}" for note in table.notes)
-    return f"  + a {kind} of {table.table}, {begins}{yours}{notes}"
+    yield f"  + a {kind} of {table.table}, {begins}{yours}"
+    yield from (f"      {note}" for note in table.notes)
 
 
 def _job_lines(job: PlannedJob) -> Iterator[str]:
@@ -128,7 +129,7 @@ def _summary(plan: CorrectionPlan) -> str:
         (lacking, "without a command"),
     ]
     parts += [f"{number} {words}" for number, words in others if number]
-    return f"Plan: {', '.join(parts)}.\nComplete until {shown(plan.complete_until)}."
+    return f"Plan: {', '.join(parts)}."
 
 
 def _amount(amount: Amount) -> str:

@@ -32,7 +32,9 @@ def _flags(parser: Flags) -> None:
 The exit code is 0 if the rows are equal and 1 if they differ.""",
     "headwater table diff lake.dws.daily@7 lake.dws.daily@8 --key day --key shop",
     "headwater table diff lake.dws.word_count@7 lake.scratch.word_count@1 --properties-file spark.conf",
+    "headwater table diff lake.dws.daily@7 lake.dws.daily@8 --key day -o html > daily.html",
     flags=[_flags],
+    outputs=("text", "json", "html"),
 )
 def diff(given: Namespace, output: CommandOutput) -> int:
     from headwater.consumers.spark.pipeline.session import java_on_standard_error  # noqa: PLC0415
@@ -49,6 +51,11 @@ def diff(given: Namespace, output: CommandOutput) -> int:
             samples=int(given.samples),
         )
     names = {side: f"{table}@{snapshot}" for side, (table, snapshot) in zip(_SIDES, _versions(given), strict=True)}
+    if given.output == "html":
+        from headwater.versions.validation.rendering import comparison_page  # noqa: PLC0415
+
+        output.answer(comparison_page(found, names))
+        return Exit.DONE if found.is_equal else Exit.FAILED
     output.record("versions", {**names, "verdict": "equal" if found.is_equal else "different"}, "Compared")
     give_comparison(found, output, _SIDES)
     return Exit.DONE if found.is_equal else Exit.FAILED

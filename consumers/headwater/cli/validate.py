@@ -204,7 +204,7 @@ def give_comparison(
     if found.repeated_keys:
         rows["keys with several rows"] = found.repeated_keys
     output.record("rows", rows, f"Rows, by {', '.join(found.key)}" if found.key else "Rows, as multisets")
-    notes = [(each.name, each.different, column_note(each)) for each in found.columns]
+    notes = [(each.name, each.different, column_note(each, other)) for each in found.columns]
     notes += [(each, None, f"missing in the {other}") for each in found.missing_in_result]
     notes += [(each, None, f"only in the {other}") for each in found.missing_in_recorded]
     notes += [(each, None, "ignored") for each in found.ignored]

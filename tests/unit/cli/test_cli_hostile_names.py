@@ -92,6 +92,7 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "store migrate": (),
     "store purge": ("--dry-run",),
     "store size": (),
+    "correct plan": (f"{TABLE}@1",),
     "store status": (),
     "table checkpoint": (f"{TABLE}@1",),
     "table history": (TABLE,),

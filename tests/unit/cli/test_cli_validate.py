@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,8 +15,8 @@ import pytest
 from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.errors import TerminalError
-from headwater.versions import validation
-from headwater.versions.validation.model import ComparedColumn, ValidationOutcome, ValidationStatus
+from headwater.versions import table_comparison, validation
+from headwater.versions.validation.model import ComparedColumn, ResultComparison, ValidationOutcome, ValidationStatus
 from tests.kit.drivers import ProcessGroup
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.lineage.stories import StoryProducer
@@ -81,6 +82,31 @@ def test_rows_that_differ_are_given_with_their_columns(
     assert answer["different"] == [{"key": "id=<3>", "column": "v", "recorded": "a", "result": None}]
     assert main([*COMMAND, "-o", "html"]) == Exit.FAILED
     assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("text", "missing in the second"),
+        ("json", '"first": "lake.dws.daily@7"'),
+        ("html", "lake.dws.daily@7 and lake.dws.daily@8: different"),
+    ],
+)
+def test_two_versions_are_compared_in_each_form(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: str, said: str
+) -> None:
+    """Spark compares them in tests/matrix/test_validate_streams.py."""
+    asked: list[object] = []
+    monkeypatch.setattr(table_comparison, "comparing_session", lambda _: nullcontext())
+
+    def compare(*given: object, **_: object) -> ResultComparison:
+        asked.append(given)
+        return comparison()
+
+    monkeypatch.setattr(table_comparison, "compare_versions", compare)
+    assert main(["table", "diff", "lake.dws.daily@7", "lake.dws.daily@8", "--key", "id", "-o", form]) == Exit.FAILED
+    assert said in capsys.readouterr().out
+    assert asked == [(None, ("lake.dws.daily", 7), ("lake.dws.daily", 8))]
 
 
 def test_equal_rows_end_with_0(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

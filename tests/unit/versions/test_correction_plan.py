@@ -36,6 +36,7 @@ from headwater.versions.correction import (
 )
 from tests.kit.lineage.scripted_producer import at, store
 from tests.kit.lineage.stories import StoryProducer
+from tests.kit.stores import on_every_database
 from tests.kit.versions.corrections import order_warehouse
 
 ALL, PART, NOTHING = OverwriteScope.ALL, OverwriteScope.PART, OverwriteScope.NOTHING
@@ -63,6 +64,7 @@ def limits(plan: CorrectionPlan) -> set[tuple[LimitReason, str]]:
     return {(limit.why, short(limit.about)) for limit in plan.limits}
 
 
+@on_every_database
 def test_everything_downstream_is_found_and_ordered(connection: Connection) -> None:
     plan = planned(connection, order_warehouse())
     assert list(wrong(plan).items()) == [("orders", (4, 5)), ("details", (2, 3)), ("revenue", (2,)), ("top10", (1,))]

@@ -18,6 +18,7 @@ from headwater.versions.validation.model import (
     PinnedInput,
     RedirectedOutput,
     ResultStart,
+    SampleRow,
     ValidationOutcome,
     ValidationPlan,
     ValidationRequest,
@@ -27,7 +28,7 @@ from headwater.versions.validation.model import (
 )
 from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.process import JobCommand, marks_of, validate
-from headwater.versions.validation.rendering import as_page, verdict_of
+from headwater.versions.validation.rendering import as_page, comparison_page, verdict_of
 from headwater.versions.validation.results import ResultTables, full_name, problems_of_uses
 from tests.kit.versions.comparison import comparison
 
@@ -103,6 +104,20 @@ def test_a_page_says_what_came_out_and_escapes_what_rows_hold() -> None:
         assert words not in page
     failed = as_page(PLAN, ValidationOutcome(status=ValidationStatus.JOB_FAILED, exit_code=1), ["report.py"])
     assert "not compared" in failed
+
+
+def test_a_page_of_two_versions_calls_its_sides_by_their_names() -> None:
+    found = comparison(only_recorded=1, samples_only_recorded=(SampleRow(values={"id": "<7>"}),))
+    page = comparison_page(found, {"first": "lake.dws.<odd>@7", "second": "lake.dws.daily@8"})
+    for words in (
+        "lake.dws.&lt;odd&gt;@7",
+        "different: 1 row only first, 1 row different",
+        "Only in the second",
+        "&lt;7&gt;",
+    ):
+        assert words in page
+    for words in ("recorded", "the result", "<odd>", "<7>"):
+        assert words not in page
 
 
 @pytest.mark.parametrize(

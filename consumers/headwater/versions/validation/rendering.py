@@ -1,8 +1,9 @@
-"""A validation as a page, for people who didn't run it."""
+"""A validation, or a comparison of two versions, as a page, for people who didn't run it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from headwater.lineage.rendering.html.page import Chapter, Markup, Page, Tile, callout, table
 from headwater.versions.validation.model import (
@@ -14,14 +15,18 @@ from headwater.versions.validation.model import (
     ValidationPlan,
 )
 
+Sides: TypeAlias = tuple[str, str]
+"""What the two sides of a comparison are called."""
+_SIDES: Final = ("recorded", "result")
 
-def verdict_of(comparison: ResultComparison) -> str:
+
+def verdict_of(comparison: ResultComparison, sides: Sides = _SIDES) -> str:
     """Return in words what came out."""
     if comparison.is_equal:
         return "equal"
     parts = [
-        (comparison.only_recorded, "only recorded"),
-        (comparison.only_result, "only in the result"),
+        (comparison.only_recorded, f"only {sides[0]}"),
+        (comparison.only_result, f"only in the {sides[1]}"),
         (comparison.different or 0, "different"),
     ]
     words = [f"{number:,} {'row' if number == 1 else 'rows'} {text}" for number, text in parts if number]
@@ -33,9 +38,23 @@ def rows_text(rows: ComparedRows) -> str:
     return "what the commit added" if rows is ComparedRows.ADDED else "all rows at the snapshot"
 
 
-def column_note(column: ComparedColumn) -> str | None:
+def column_note(column: ComparedColumn, other: str = _SIDES[1]) -> str | None:
     """Return how the types of a column differ."""
-    return f"{column.recorded_type} here, {column.result_type} in the result" if column.has_other_type else None
+    return f"{column.recorded_type} here, {column.result_type} in the {other}" if column.has_other_type else None
+
+
+def comparison_page(found: ResultComparison, versions: Mapping[str, str]) -> str:
+    """Return a page about two versions of tables, each by what its side is called: `{"first": "lake.dws.daily@7"}`."""
+    (one, first), (other, second) = versions.items()
+    verdict = verdict_of(found, (one, other))
+    tiles = [
+        Tile("Verdict", verdict.partition(":")[0], verdict, "rows", "good" if found.is_equal else "bad"),
+        Tile(one.capitalize(), f"{found.recorded_rows:,} rows", first, "rows"),
+        Tile(other.capitalize(), f"{found.result_rows:,} rows", second, "rows"),
+    ]
+    words = f"All rows of {first} and {second} were compared."
+    title = f"{first} and {second}: {verdict.partition(':')[0]}"
+    return str(Page(title, words, list(_chapters(found, (one, other))), tiles))
 
 
 def as_page(plan: ValidationPlan, outcome: ValidationOutcome, command: Sequence[str]) -> str:
@@ -61,11 +80,12 @@ def as_page(plan: ValidationPlan, outcome: ValidationOutcome, command: Sequence[
     return str(Page(f"{plan.label}: {verdict.partition(':')[0]}", words, chapters, tiles))
 
 
-def _chapters(found: ResultComparison) -> Iterator[Chapter]:
+def _chapters(found: ResultComparison, sides: Sides = _SIDES) -> Iterator[Chapter]:
+    one, other = sides
     counts = [
         ("equal", found.equal),
-        ("only recorded", found.only_recorded),
-        ("only in the result", found.only_result),
+        (f"only {one}", found.only_recorded),
+        (f"only in the {other}", found.only_result),
         ("different", found.different),
     ]
     key = f"by {', '.join(found.key)}" if found.key else "as multisets, without a key"
@@ -73,27 +93,27 @@ def _chapters(found: ResultComparison) -> Iterator[Chapter]:
     if found.repeated_keys:
         parts.append(callout(f"{found.repeated_keys:,} keys have several rows: those were compared as multisets."))
     yield Chapter("rows", "Rows", f"Compared {key}.", parts)
-    yield Chapter("columns", "Columns", _columns_text(found), [_columns(found)])
+    yield Chapter("columns", "Columns", _columns_text(found), [_columns(found, sides)])
     if found.samples_different:
         rows = [
             (values_text(sample.key), column, here, there)
             for sample in found.samples_different
             for column, (here, there) in sample.columns.items()
         ]
-        yield Chapter("different", "Different", "", [table(("key", "column", "recorded", "result"), rows)])
+        yield Chapter("different", "Different", "", [table(("key", "column", one, other), rows)])
     for anchor, title, samples in (
-        ("only-recorded", "Only recorded", found.samples_only_recorded),
-        ("only-result", "Only in the result", found.samples_only_result),
+        (f"only-{one}", f"Only {one}", found.samples_only_recorded),
+        (f"only-{other}", f"Only in the {other}", found.samples_only_result),
     ):
         if samples:
             yield Chapter(anchor, title, "", [_samples(samples)])
 
 
-def _columns(found: ResultComparison) -> Markup:
+def _columns(found: ResultComparison, sides: Sides) -> Markup:
     rows = [(column.name, column.recorded_type, column.result_type, column.different) for column in found.columns]
     rows += [(key, "there", "missing", None) for key in found.missing_in_result]
     rows += [(key, "missing", "there", None) for key in found.missing_in_recorded]
-    return table(("column", "recorded", "result", "different"), rows)
+    return table(("column", *sides, "different"), rows)
 
 
 def _columns_text(found: ResultComparison) -> str:
