@@ -15,7 +15,7 @@ import pytest
 from headwater.cli import main
 from headwater.cli.exits import Exit
 from headwater.errors import TerminalError
-from headwater.versions import table_comparison, validation
+from headwater.versions import spark_tables, table_comparison, validation
 from headwater.versions.validation.model import ComparedColumn, ResultComparison, ValidationOutcome, ValidationStatus
 from tests.kit.drivers import ProcessGroup
 from tests.kit.lineage.scripted_producer import store
@@ -97,7 +97,7 @@ def test_two_versions_are_compared_in_each_form(
 ) -> None:
     """Spark compares them in tests/matrix/test_validate_streams.py."""
     asked: list[object] = []
-    monkeypatch.setattr(table_comparison, "comparing_session", lambda _: nullcontext())
+    monkeypatch.setattr(spark_tables, "command_session", lambda *_: nullcontext())
 
     def compare(*given: object, **_: object) -> ResultComparison:
         asked.append(given)
