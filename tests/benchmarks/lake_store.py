@@ -17,10 +17,9 @@ from typing import Any
 
 from headwater import local
 from headwater.consumers.spark.pipeline.lake import LakeTables
-from headwater.consumers.spark.pipeline.lake.arrow import tuples_by_table
+from headwater.lineage.bulk import pack_rows
 from headwater.lineage.lake.merging import lake_tables
 from headwater.lineage.mapping import map_event
-from headwater.lineage.rows import merge_by_key
 from tests.kit.events.mixture import events
 from tests.kit.lake.sessions import Lakes, lakes
 
@@ -48,14 +47,15 @@ def turn(session: Lakes, values: dict[str, Any], *, bare: bool) -> tuple[float, 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
-    rows = merge_by_key(row for each in events(count) for row in map_event(each))
-    values = tuples_by_table(rows.values())
+    packed = pack_rows(row for each in events(count) for row in map_event(each))
+    values = {each.name: each.rows for each in packed}
+    rows = sum(map(len, values.values()))
     with tempfile.TemporaryDirectory() as place, lakes(local.java().home, Path(place)) as session:
         turn(session, values, bare=False)  # warms up
-        print(f"{len(rows):,} rows of {count:,} events in {len(values)} tables")
+        print(f"{rows:,} rows of {count:,} events in {len(values)} tables")
         for bare in (False, True):
             new, again = turn(session, values, bare=bare)
-            rates = f"new {len(rows) / new:>10,.0f} rows/s   again {len(rows) / again:>10,.0f} rows/s"
+            rates = f"new {rows / new:>10,.0f} rows/s   again {rows / again:>10,.0f} rows/s"
             print(f"{'bare MERGE' if bare else 'ours':<12}{rates}   load {os.getloadavg()[0]:.1f}", flush=True)
 
 

@@ -40,7 +40,7 @@ from headwater.events.avro import Codec, current_schema
 from headwater.events.avro.framing import HEADER_BYTES
 from headwater.events.jobs import Committed
 from headwater.events.keys import key_of
-from headwater.lineage.bulk import DatabaseBulkMeta, WriteBatch, pack_rows
+from headwater.lineage.bulk import DatabaseBulkMeta, WriteBatch
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import StoreOptions, open_store
 from headwater.lineage.store.engines import engine_for
@@ -215,7 +215,7 @@ def writing(stage: Stage, spark: Any, count: int, aims: Aims) -> None:
     from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
     from headwater.consumers.spark.pipeline.shares import SCHEMA
 
-    topic, keys = stage.topic(count), shuffle_keys(2)
+    topic, keys = stage.topic(count), shuffle_keys(spark, 2)
     servers = {"kafka.bootstrap.servers": stage.kafka, "subscribe": topic, "includeHeaders": "true"}
     bus = BusReading("kafka", "c", topic, topic, 100)
     records = from_kafka(spark.read.format("kafka").options(**servers).load())
@@ -252,7 +252,7 @@ def pack_bucket(rows: Iterable[Any]) -> Iterator[tuple[bytes, int]]:
     merged = MergedShares()
     for row in rows:
         merged.add(Share.unpack(row.data), len(row.data))
-    packed = pack_rows(merged.rows.values())
+    packed = merged.rows
     yield pickle.dumps(packed), sum(len(each.rows) for each in packed)
 
 

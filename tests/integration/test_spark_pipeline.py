@@ -18,6 +18,7 @@ from headwater.cli import main
 from headwater.consumers.spark.pipeline import PipelineRun, run_pipeline, runner, store_events
 from headwater.consumers.spark.pipeline.batch_writer import BatchWriter, OrderedBatches
 from headwater.consumers.spark.pipeline.records import SCHEMA
+from headwater.consumers.spark.pipeline.shares import shuffle_keys
 from headwater.errors import ConfigurationError
 from headwater.events.avro import Codec
 from headwater.journal import LocalLog
@@ -122,6 +123,13 @@ def test_rows_letters_and_offsets_are_those_of_the_writer(
     assert all(each in stored_until(store) for each in stored_until(other))
     assert run_pipeline(spark, options).events == 0
     assert written_by_writer(kafka, topic, store) == 0, "a writer of the group goes on where the pipeline ended"
+
+
+def test_each_bucket_has_a_partition_of_its_own(spark: SparkSession) -> None:
+    for buckets in (1, 2, 7, 64):
+        keys = spark.createDataFrame([(key,) for key in shuffle_keys(spark, buckets)], "key int")
+        found = keys.repartition(buckets, "key").selectExpr("spark_partition_id()").distinct()
+        assert found.count() == keys.count() == buckets
 
 
 @pytest.mark.long

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from headwater.consumers.spark.pipeline.lake import LakeTables
-from headwater.consumers.spark.pipeline.lake.arrow import tuples_by_table
 from headwater.consumers.spark.pipeline.lake.tables import is_conflict
+from headwater.lineage.bulk import pack_rows
 from headwater.lineage.lake.formats import format_of
 from headwater.lineage.lake.merging import lake_tables
 from headwater.lineage.mapping import map_event
@@ -22,7 +22,7 @@ def check_that_one_of_two_merges_is_refused(lake: LakeTables, kind: RowKind, pla
     twice. `place` is an empty directory."""
     state = RowSet()
     state.merge(row for each in EXAMPLES for row in map_event(each) if row.kind == kind)
-    values = tuples_by_table(state.rows())[kind.name]
+    (values,) = (each.rows for each in pack_rows(state.rows()))
     waiting, go_on = place / "waiting", place / "go-on"
     rows = lake.frame_of(kind.name, values)
     rows.mapInArrow(pause(str(waiting), str(go_on)), rows.schema).createOrReplaceTempView("slow_rows")

@@ -19,7 +19,7 @@ from headwater.events import CatalogId, Committed, Event, JobName, LineageDelete
 from headwater.events.administration import LineageScope
 from headwater.events.base import StringMap
 from headwater.lineage.api import DataLineage, TableLineage
-from headwater.lineage.bulk import merge_rows
+from headwater.lineage.bulk import WriteBatch, merge_rows, pack_rows
 from headwater.lineage.mapping import map_event
 from headwater.lineage.meta import DatabaseLineageMeta, MemoryLineageMeta
 from headwater.lineage.sql import METADATA, create_views
@@ -112,12 +112,17 @@ def of_catalog(connection: Connection, view: str) -> dict[str, set[tuple[Any, ..
     return found
 
 
-def test_with_several_catalogs_each_has_views_and_those_of_all_have_a_column(tmp_path: Path) -> None:
-    """The views failed with an error about JSON, or two tables of one name were one."""
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_with_several_catalogs_each_has_views_and_those_of_all_have_a_column(
+    tmp_path: Path, *, is_packed: bool
+) -> None:
+    """The views failed with an error about JSON, or two tables of one name were one. Writers of several processes and
+    tasks of Spark give their rows packed."""
     events = pip5_story.events()
     with open_store(f"sqlite:///{tmp_path}/store.db") as store:
         for event in events:
-            store.merge(map_event(event))
+            merged = list(map_event(event))
+            store.bulk.merge(WriteBatch(packed=pack_rows(merged)) if is_packed else WriteBatch(merged))
         with store.engine.connect() as connection:
             for view in VIEWS:
                 rows = {catalog: pip5_story.ROWS[catalog][view] for catalog in pip5_story.CATALOGS}

@@ -48,8 +48,8 @@ class DatabaseBulkMeta(DeadLetters):
 
     def _write(self, connection: Connection, work: WriteBatch) -> tuple[int, int]:
         """Write a batch, and update the views where it brings a catalog that this object hasn't seen."""
-        packed = pack_rows(work.rows)
-        written = _write_batch(connection, replace(work, rows=(), packed=(*packed, *work.packed)))
+        packed = (*pack_rows(work.rows), *work.packed)
+        written = _write_batch(connection, replace(work, rows=(), packed=packed))
         catalogs = {row[0] for each in packed if each.kind in _OF_CATALOGS for row in each.rows} - self._catalogs
         if catalogs:
             follow_catalogs(connection)

@@ -1,9 +1,12 @@
-"""The DB-API as the dialects of a lake share it: connections that only read, and cursors that fetch at once."""
+"""What the dialects of a lake share: connections that only read, and cursors that fetch at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
+
+from sqlalchemy import Engine, NullPool, create_engine
+from sqlalchemy.engine.default import DefaultDialect
 
 FetchedResult: TypeAlias = tuple[Sequence[Any], list[Any]]
 """The columns of a result, as the DB-API describes them, and its rows."""
@@ -61,3 +64,29 @@ class ReadConnection:
 
     def close(self) -> None:
         self._close()
+
+
+class ReadDialect(DefaultDialect):
+    """A dialect for statements that read. It says nothing of versions and schemas, on which no question depends."""
+
+    module: ClassVar[Any]
+    """The module of the DB-API."""
+    supports_native_boolean = True
+    max_identifier_length = 255
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return cls.module
+
+    def do_ping(self, dbapi_connection: Any) -> bool:  # noqa: ARG002 - as SQLAlchemy has it
+        return True
+
+    def _get_server_version_info(self, connection: Any) -> None: ...
+
+    def _get_default_schema_name(self, connection: Any) -> str:  # noqa: ARG002
+        return "main"
+
+
+def read_engine(name: str, connect: Callable[[], ReadConnection]) -> Engine:
+    """Return an engine of a registered dialect whose connections come from a function."""
+    return create_engine(f"{name}://", creator=connect, poolclass=NullPool)

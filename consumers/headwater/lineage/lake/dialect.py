@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import duckdb
-from sqlalchemy import Engine, NullPool, create_engine
+from sqlalchemy import Engine
 from sqlalchemy.dialects import registry
-from sqlalchemy.engine.default import DefaultDialect
 
-from headwater.lineage.lake.dbapi import FetchedResult, ReadConnection
+from headwater.lineage.lake.dbapi import FetchedResult, ReadConnection, ReadDialect, read_engine
 
 NAME: Final = "headwater_duckdb"
 Preparation: TypeAlias = "Callable[[duckdb.DuckDBPyConnection, str], None]"
@@ -28,29 +27,14 @@ class _Module:
     Binary = bytes
 
 
-class DuckDbDialect(DefaultDialect):
+class DuckDbDialect(ReadDialect):
     """The statements of questions in DuckDB's SQL, which is that of the standard as far as they go."""
 
-    name = "duckdb"
-    driver = "duckdb"
+    name = driver = "duckdb"
+    module = _Module
     default_paramstyle = "qmark"
     supports_statement_cache = True
-    supports_native_boolean = True
     tuple_in_values = True
-    max_identifier_length = 255
-
-    @classmethod
-    def import_dbapi(cls) -> Any:
-        return _Module
-
-    def do_ping(self, dbapi_connection: Any) -> bool:  # noqa: ARG002 - as SQLAlchemy has it
-        return True
-
-    def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:  # noqa: ARG002
-        return tuple(int(part) for part in duckdb.__version__.split(".")[:3])
-
-    def _get_default_schema_name(self, connection: Any) -> str:  # noqa: ARG002
-        return "main"
 
 
 registry.register(NAME, __name__, DuckDbDialect.__name__)
@@ -61,7 +45,7 @@ def duckdb_engine(
 ) -> Engine:
     """Return an engine whose connections come from a function. `prepare` is called with a connection and the text of a
     statement before it is executed."""
-    return create_engine(f"{NAME}://", creator=lambda: _connection(connect(), prepare), poolclass=NullPool)
+    return read_engine(NAME, lambda: _connection(connect(), prepare))
 
 
 def _connection(connection: duckdb.DuckDBPyConnection, prepare: Preparation) -> ReadConnection:

@@ -33,6 +33,8 @@ _TYPES: Final[dict[type, str]] = {
     SmallInteger: "INT",
     LargeBinary: "BINARY",
 }
+ARROW_TYPES: Final = {"STRING": "string", "BIGINT": "int64", "INT": "int32", "BINARY": "binary"}
+"""What pyarrow calls the types of columns."""
 
 
 _SPARK: Final = SparkDialect()

@@ -15,7 +15,7 @@ from typing_extensions import Self
 
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.lineage.lake.address import ICEBERG, LakeAddress
-from headwater.lineage.lake.merging import VERSION, VERSION_PROPERTY, lake_tables, spark_type
+from headwater.lineage.lake.merging import ARROW_TYPES, VERSION, VERSION_PROPERTY, lake_tables, spark_type
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreSchemaError
 from headwater.lineage.store.options import StoreAddress
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _NEEDED: Final = ("duckdb", "pyiceberg", "pyarrow")
 _WORD: Final = re.compile(r"[a-z_]+")
-_TYPES: Final = {"STRING": "string", "BIGINT": "int64", "INT": "int32", "BINARY": "binary"}
 
 
 class LakeTarget(StoreAddress):
@@ -104,7 +103,7 @@ class _Catalog:
         import pyarrow as pa  # noqa: PLC0415
 
         columns = METADATA.tables[name].c
-        schema = pa.schema([(column.name, getattr(pa, _TYPES[spark_type(column)])()) for column in columns])
+        schema = pa.schema([(column.name, getattr(pa, ARROW_TYPES[spark_type(column)])()) for column in columns])
         if name not in lake_tables():  # a database's own, of which a lake has none
             return schema.empty_table()
         try:

@@ -12,13 +12,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from sqlalchemy import Engine, NullPool, create_engine
+from sqlalchemy import Engine
 from sqlalchemy.dialects import registry
-from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.sql.compiler import IdentifierPreparer, SQLCompiler
 
 from headwater.errors import HeadwaterError
-from headwater.lineage.lake.dbapi import FetchedResult, ReadConnection
+from headwater.lineage.lake.dbapi import FetchedResult, ReadConnection, ReadDialect, read_engine
 from headwater.lineage.lake.formats import SqlSession
 
 NAME: Final = "spark"
@@ -77,32 +76,18 @@ class _SparkCompiler(SQLCompiler):
         return "".join(words)
 
 
-class SparkDialect(DefaultDialect):
+class SparkDialect(ReadDialect):
     """Statements and expressions in Spark's SQL."""
 
     name = NAME
     driver = "spark"
+    module = _Module
     default_paramstyle = "format"
     preparer = _SparkIdentifiers  # type: ignore[assignment]  # SQLAlchemy annotates the instance's class only
     statement_compiler = _SparkCompiler
     dbapi_exception_translation_map = {SparkUnavailableError.__name__: "OperationalError"}  # noqa: RUF012 - SQLAlchemy's own
     supports_statement_cache = True
-    supports_native_boolean = True
     tuple_in_values = False
-    max_identifier_length = 255
-
-    @classmethod
-    def import_dbapi(cls) -> Any:
-        return _Module
-
-    def do_ping(self, dbapi_connection: Any) -> bool:  # noqa: ARG002 - as SQLAlchemy has it
-        return True
-
-    def _get_server_version_info(self, connection: Any) -> None:
-        """Say nothing: no question depends on it."""
-
-    def _get_default_schema_name(self, connection: Any) -> str:  # noqa: ARG002
-        return "default"  # no table is looked for there: each is named completely
 
 
 registry.register(NAME, __name__, SparkDialect.__name__)
@@ -110,7 +95,7 @@ registry.register(NAME, __name__, SparkDialect.__name__)
 
 def spark_engine(session: SqlSession, relations: Callable[[], Relation]) -> Engine:
     """Return an engine over a session. `relations` is called for each connection."""
-    return create_engine(f"{NAME}://", creator=lambda: _connection(session, relations()), poolclass=NullPool)
+    return read_engine(NAME, lambda: _connection(session, relations()))
 
 
 def _connection(session: SqlSession, relation: Relation) -> ReadConnection:

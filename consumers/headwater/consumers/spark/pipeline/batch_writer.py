@@ -18,7 +18,7 @@ from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources import OffsetGap, SourceBatch
 from headwater.consumers.spark.pipeline.jobs import job_errors, small_arrow_batches
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
-from headwater.consumers.spark.pipeline.shares import SCHEMA, Reached, furthest, shuffle_keys
+from headwater.consumers.spark.pipeline.shares import SCHEMA, Reached, add_reached, shuffle_keys
 from headwater.consumers.spark.pipeline.writing_tasks import (
     StoreWriting,
     TaskReply,
@@ -118,7 +118,7 @@ class OrderedBatches:
         self._patience = patience
         self._bus = bus
         self._settings = settings
-        self._keys = shuffle_keys(settings.buckets)
+        self._keys: list[int] = []
         self._offsets = OffsetReader({_MAIN: meta}, settings.group)
         marks = self._offsets.marks[_MAIN]
         self._marks = marks
@@ -176,6 +176,7 @@ class OrderedBatches:
         epoch = retry_transient(lambda: self._timeline.open(instant), self._patience)
         with job_errors(self._settings.stopping):
             frame = batch.frame()
+            self._keys = self._keys or shuffle_keys(frame.sparkSession, self._settings.buckets)
             with small_arrow_batches(frame):
                 replies = self._run_tasks(batch, frame, epoch)
         self._record(replies)
@@ -199,9 +200,7 @@ class OrderedBatches:
         found: dict[BusPartition, Reached] = {}
         for reply in replies:
             for number, each in reply.reached.items():
-                partition = BusPartition(self._bus.cluster, self._bus.topic, number)
-                known = found.get(partition)
-                found[partition] = each if known is None else furthest(known, each)
+                add_reached(found, {BusPartition(self._bus.cluster, self._bus.topic, number): each})
         return found
 
     def _bus_work(

@@ -7,21 +7,25 @@ two tasks of a micro-batch write one row.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from headwater.consumers.sources import BusRecord, OffsetGap
 from headwater.consumers.writer.coordinated.slice_reader import bucket_of
-from headwater.lineage.bulk import DeadLetter
-from headwater.lineage.rows import KINDS, Row, combine_rows
+from headwater.lineage.bulk import DeadLetter, PackedRows
+from headwater.lineage.rows import Row, RowKind, combine_rows
 from headwater.lineage.rows.model import RowTuple
-from headwater.lineage.rows.tables import TOMBSTONE
+from headwater.lineage.rows.tables import KIND_OF, TOMBSTONE
+from headwater.lineage.sql.upsert import ORDER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SCHEMA: Final = "key int, data binary"
 """What goes through the shuffle: a bucket's key, and a share of it."""
-_KIND_OF: Final = {kind.name: kind for kind in KINDS}
-_MASK: Final = 0xFFFFFFFF
-_SEED: Final = 42
+_ENOUGH_KEYS: Final = 2_000
+"""Spark's hash puts these into as many as 64 partitions without leaving one out: 435 are enough."""
+T = TypeVar("T")
 
 
 class Reached(NamedTuple):
@@ -63,38 +67,52 @@ def shares_of(rows: Iterable[Row], buckets: int) -> list[Share]:
 
 
 class MergedShares:
-    """The rows of a bucket, one of each key."""
+    """What the shares of a bucket say, with one row of each key. Most keys come once, and stay the tuples they are."""
 
     def __init__(self) -> None:
-        self.rows: dict[bytes, Row] = {}
-        self.tombstones: dict[bytes, Row] = {}
         self.letters: list[DeadLetter] = []
+        self.reached: dict[int, Reached] = {}
+        self.gaps: list[OffsetGap] = []
         self.size = 0
-        """About how many bytes of memory they take."""
+        """About how many bytes of memory the rows take."""
+        self._tables: dict[str, dict[bytes, RowTuple]] = {}
 
     def add(self, share: Share, size: int) -> None:
         for name, some in share.rows.items():
-            kind = _KIND_OF[name]
-            into = self.tombstones if kind == TOMBSTONE else self.rows
+            held = self._tables.setdefault(name, {})
             for values in some:
-                _merge(into, Row(kind, values))
+                known = held.setdefault(values[0], values)
+                if known is not values and known != values:
+                    held[values[0]] = _combined(KIND_OF[name], known, values)
         self.letters += share.letters
+        self.gaps += share.gaps
+        add_reached(self.reached, share.reached)
         self.size += size
 
+    @property
+    def rows(self) -> list[PackedRows]:
+        """All rows but tombstones, in the order in which every transaction writes them."""
+        tables = {name: held for name, held in self._tables.items() if name != TOMBSTONE.name}
+        return [
+            PackedRows(name, sorted(tables[name].values(), key=KIND_OF[name].pick_primary_key))
+            for name in sorted(tables, key=ORDER.__getitem__)
+        ]
 
-def _merge(into: dict[bytes, Row], row: Row) -> None:
-    held = into.get(row.id)
-    into[row.id] = row if held is None else combine_rows(held, row)
+    @property
+    def tombstones(self) -> list[Row]:
+        """The driver writes them when all else is written."""
+        return [Row(TOMBSTONE, values) for values in self._tables.get(TOMBSTONE.name, {}).values()]
+
+
+def _combined(kind: RowKind, one: RowTuple, other: RowTuple) -> RowTuple:
+    return combine_rows(Row(kind, one), Row(kind, other)).values
 
 
 def reached_by(records: Sequence[BusRecord]) -> dict[int, Reached]:
     """Return how far each partition was read."""
     found: dict[int, Reached] = {}
     for each in records:
-        number = each.partition.number
-        known = found.get(number)
-        new = Reached(1, each.offset, each.offset, each.append_time)
-        found[number] = new if known is None else furthest(known, new)
+        add_reached(found, {each.partition.number: Reached(1, each.offset, each.offset, each.append_time)})
     return found
 
 
@@ -104,36 +122,18 @@ def furthest(one: Reached, other: Reached) -> Reached:
     return last._replace(events=one.events + other.events, first=min(one.first, other.first))
 
 
-def shuffle_keys(buckets: int) -> list[int]:
+def add_reached(known: dict[T, Reached], more: Mapping[T, Reached]) -> None:
+    """Add to how far partitions were read."""
+    for partition, each in more.items():
+        known[partition] = furthest(known[partition], each) if partition in known else each
+
+
+def shuffle_keys(spark: SparkSession, buckets: int) -> list[int]:
     """Return a key for each bucket, so that Spark puts each of them into a partition of its own.
 
     Spark distributes rows by a hash, which would put several buckets into one partition and leave others empty.
     """
-    found: dict[int, int] = {}
-    for key in _numbers():
-        found.setdefault(murmur3(key) % buckets, key)
-        if len(found) == buckets:
-            return [found[number] for number in range(buckets)]
-    raise AssertionError
-
-
-def _numbers() -> Iterator[int]:
-    number = 0
-    while True:
-        yield number
-        number += 1
-
-
-def murmur3(value: int) -> int:
-    """Return the hash by which Spark distributes rows with this value in a column of type int."""
-    mixed = _rotate(value * 0xCC9E2D51 & _MASK, 15) * 0x1B873593 & _MASK
-    hashed = (_rotate(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
-    hashed ^= 4
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        hashed = (hashed ^ hashed >> shift) * factor & _MASK
-    hashed ^= hashed >> 16
-    return hashed - (1 << 32) if hashed >> 31 else hashed
-
-
-def _rotate(value: int, bits: int) -> int:
-    return (value << bits | value >> (32 - bits)) & _MASK
+    key = "CAST(id AS INT)"
+    hashed = spark.range(_ENOUGH_KEYS).selectExpr(key, f"pmod(hash({key}), {buckets})")
+    keys = {bucket: number for number, bucket in hashed.collect()}
+    return [keys[number] for number in range(buckets)]

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from headwater.consumers.sources import OffsetGap
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, gather
-from headwater.consumers.spark.pipeline.shares import MergedShares, Reached, Share, furthest, reached_by
+from headwater.consumers.spark.pipeline.shares import MergedShares, Reached, Share, add_reached, reached_by
 from headwater.errors import TransientError
 from headwater.lineage.bulk import DatabaseBulkMeta, DeadLetter, WriteBatch, WriterMark, WriterMarks
 from headwater.lineage.rows import Row
@@ -56,10 +56,11 @@ class TaskReply:
         self.letters += len(more)
         self.shown_letters += more[: _MOST_SHOWN - len(self.shown_letters)]
 
-    def add_reached(self, reached: dict[int, Reached]) -> None:
-        for number, each in reached.items():
-            known = self.reached.get(number)
-            self.reached[number] = each if known is None else furthest(known, each)
+    def add(self, held: MergedShares) -> None:
+        """Add what isn't written by the task: how far it came, what is lost, and tombstones."""
+        add_reached(self.reached, held.reached)
+        self.gaps += held.gaps
+        self.tombstones += held.tombstones
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,6 @@ class _Bucket:
         self._reply = TaskReply(number)
 
     def add(self, share: Share, size: int) -> None:
-        self._reply.add_reached(dict(share.reached))
-        self._reply.gaps += share.gaps
         self._held.add(share, size)
         if self._held.size >= FLUSH_BYTES:
             self._flush()
@@ -129,10 +128,11 @@ class _Bucket:
     def _flush(self) -> None:
         held, self._held = self._held, MergedShares()
         reply = self._reply
-        reply.tombstones += held.tombstones.values()
-        if reply.is_refused or reply.is_stale or not (held.rows or held.letters):
+        reply.add(held)
+        rows = held.rows
+        if reply.is_refused or reply.is_stale or not (rows or held.letters):
             return
-        work = WriteBatch(tuple(held.rows.values()), held.letters, mark=self._mark)
+        work = WriteBatch((), held.letters, mark=self._mark, packed=rows)
         try:
             merged = retry_transient(lambda: self._merge(work), self._patience)
         except StoreDataError:
@@ -178,7 +178,7 @@ def _write_one_by_one(
 ) -> None:
     reader = bus.take_reader()
     complete = records.complete_records()
-    reply.add_reached(reached_by(complete))
+    add_reached(reply.reached, reached_by(complete))
     reply.gaps += records.gaps
     for start in range(0, len(complete), _MOST_TOGETHER):
         some = complete[start : start + _MOST_TOGETHER]

@@ -12,8 +12,7 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from headwater.consumers.spark.pipeline.lake.arrow import tuples_by_table, tuples_of
-from headwater.consumers.spark.pipeline.lake.tables import LakeTables
+from headwater.consumers.spark.pipeline.lake.tables import LakeTables, tuples_of
 from headwater.errors import ConfigurationError
 from headwater.lineage.bulk import (
     EMPTY_BATCH,
@@ -24,10 +23,10 @@ from headwater.lineage.bulk import (
     MergeResult,
     WriteBatch,
     WriterInstant,
+    pack_rows,
 )
 from headwater.lineage.bulk.dead_letters import letter_row
 from headwater.lineage.bulk.positions import ingest_row, offset_row
-from headwater.lineage.rows import merge_by_key
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS, INGESTS, OFFSETS
 
 
@@ -42,16 +41,16 @@ class LakeBulkMeta:
         self.tables = tables
 
     def merge(self, work: WriteBatch) -> MergeResult:
-        rows = merge_by_key(work.rows)
-        for name, values in tuples_by_table(rows.values()).items():
-            self._merge(name, values)
+        packed = pack_rows(work.rows)
+        for each in packed:
+            self._merge(each.name, each.rows)
         for name, own in (
             (DEAD_LETTERS.name, map(letter_row, work.dead_letters)),
             (INGESTS.name, map(ingest_row, work.ingests)),
             (OFFSETS.name, map(offset_row, work.offsets)),
         ):
             self._merge(name, tuples_of(name, {row["id"]: row for row in own}.values()))
-        return MergeResult(len(rows))
+        return MergeResult(sum(len(each.rows) for each in packed))
 
     def merge_events(self, events: Sequence[EventRows], work: WriteBatch = EMPTY_BATCH) -> MergeResult:
         return self.merge(replace(work, rows=(*work.rows, *chain.from_iterable(each.rows for each in events))))
