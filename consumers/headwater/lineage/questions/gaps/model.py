@@ -115,6 +115,26 @@ class GapFilter:
         return [commit.run.in_(self.runs), or_(mine, steps)]
 
 
+def gap_of_access(
+    cause: GapCause, detail: str, times: tuple[int | None, int | None], row: Any, snapshot: int | None
+) -> PossibleGap:
+    """Return a gap beside a read or a write, whose row has its commit and its dataset."""
+    since, until = times
+    return PossibleGap(
+        cause,
+        detail,
+        time_of(since),
+        time_of(until),
+        application=row.application,
+        run=uuid_of(row.run),
+        job=format_job(row.job_namespace, row.job),
+        dataset=f"{row.namespace}/{row.name.lstrip('/')}",
+        generation=row.generation,
+        branch=row.branch,
+        snapshot=snapshot,
+    )
+
+
 def time_of(micros: int | None) -> datetime | None:
     """Return the time of a microsecond value; None for values that aren't times."""
     return None if micros is None or not -(2**62) < micros <= LATEST else moment_of(micros)

@@ -7,15 +7,7 @@ from typing import Any
 
 from sqlalchemy import CTE, ColumnElement, Connection, and_, exists, not_, or_, select
 
-from headwater.lineage.questions.gaps.model import (
-    SETTLE_MICROS,
-    GapCause,
-    GapFilter,
-    PossibleGap,
-    format_job,
-    time_of,
-    uuid_of,
-)
+from headwater.lineage.questions.gaps.model import SETTLE_MICROS, GapCause, GapFilter, PossibleGap, gap_of_access
 from headwater.lineage.questions.traversal.hidden_rows import ids_of_hidden_rows
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
@@ -34,19 +26,8 @@ def find_unknown_parents(connection: Connection, filters: GapFilter) -> Iterator
     for read in found:
         if bytes(read.id) in hidden:
             continue
-        yield PossibleGap(
-            GapCause.UNKNOWN_PARENT,
-            f"snapshot {read.snapshot} was made on {read.parent_snapshot}, which no event mentions",
-            None,
-            time_of(read.first),
-            application=read.application,
-            run=uuid_of(read.run),
-            job=format_job(read.job_namespace, read.job),
-            dataset=f"{read.namespace}/{read.name.lstrip('/')}",
-            generation=read.generation,
-            branch=read.branch,
-            snapshot=read.parent_snapshot,
-        )
+        detail = f"snapshot {read.snapshot} was made on {read.parent_snapshot}, which no event mentions"
+        yield gap_of_access(GapCause.UNKNOWN_PARENT, detail, (None, read.first), read, read.parent_snapshot)
 
 
 def _select_unknown(filters: GapFilter, dialect: str) -> Any:

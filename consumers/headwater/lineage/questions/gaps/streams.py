@@ -7,15 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, exists, func, not_, or_, select
 
-from headwater.lineage.questions.gaps.model import (
-    SETTLE_MICROS,
-    GapCause,
-    GapFilter,
-    PossibleGap,
-    format_job,
-    time_of,
-    uuid_of,
-)
+from headwater.lineage.questions.gaps.model import SETTLE_MICROS, GapCause, GapFilter, PossibleGap, gap_of_access
 from headwater.lineage.questions.traversal.hidden_rows import ids_of_hidden_rows
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.accesses import access_of
@@ -32,19 +24,8 @@ def find_stream_breaks(connection: Connection, filters: GapFilter) -> Iterator[P
         if not hidden.isdisjoint({bytes(read.id), bytes(read.was_id)}):
             continue
         stopped, went_on = read.was or read.was_version, read.since_snapshot or read.since_version
-        yield PossibleGap(
-            GapCause.STREAM,
-            f"it stopped reading at {stopped} and went on behind {went_on}",
-            time_of(read.was_at),
-            time_of(read.committed_at),
-            application=read.application,
-            run=uuid_of(read.run),
-            job=format_job(read.job_namespace, read.job),
-            dataset=f"{read.namespace}/{read.name.lstrip('/')}",
-            generation=read.generation,
-            branch=read.branch,
-            snapshot=read.since_snapshot,
-        )
+        detail = f"it stopped reading at {stopped} and went on behind {went_on}"
+        yield gap_of_access(GapCause.STREAM, detail, (read.was_at, read.committed_at), read, read.since_snapshot)
 
 
 def _select_ranges(filters: GapFilter) -> Any:

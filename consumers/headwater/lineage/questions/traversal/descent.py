@@ -12,7 +12,7 @@ from typing import Final
 from headwater.lineage.questions.traversal.histories import load_writes_after
 from headwater.lineage.questions.traversal.reconciled import is_pointer
 from headwater.lineage.questions.traversal.snapshot_rows import ICEBERG, SnapshotWrite, load_children
-from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, SnapshotWriters
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, SnapshotWriters, ref_of
 
 _STEPS: Final = 4
 _PORTION: Final = 512
@@ -80,7 +80,7 @@ class Descent:
         heads = [
             (origin, write) for origin, writes in origins.items() for write in writes if write.snapshot is not None
         ]
-        self._makers.load(ref for _, head in heads if (ref := _own_ref(head)) is not None)
+        self._makers.load(ref for _, head in heads if (ref := ref_of(head)) is not None)
         visited = list(heads)
         steps = 0
         while heads:
@@ -149,12 +149,6 @@ class Descent:
                 is_news |= write.id not in known
                 known[write.id] = write
         return is_news
-
-
-def _own_ref(write: SnapshotWrite) -> SnapshotRef | None:
-    if write.dataset is None or write.snapshot is None:
-        return None
-    return SnapshotRef(write.dataset, write.snapshot, write.generation, write.branch, write.at)
 
 
 def _parent_ref(child: SnapshotWrite) -> SnapshotRef | None:

@@ -28,9 +28,9 @@ from headwater.lineage.questions.traversal.snapshot_rows import (
     load_reads_at,
     load_writes_of_commits,
 )
-from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, deletion_subject_of
+from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, deletion_subject_of, ref_of
 from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
-from headwater.lineage.questions.traversal.upstream import label
+from headwater.lineage.questions.traversal.upstream import called
 
 
 class DownstreamWalk:
@@ -58,7 +58,7 @@ class DownstreamWalk:
             if depth is not None and level >= depth:
                 return
             self._done.update(new)
-            asked = [(ref, [write]) for write in new.values() if (ref := _as_ref(write)) is not None]
+            asked = [(ref, [write]) for write in new.values() if (ref := ref_of(write)) is not None]
             level += 1
 
     def _searches(self, asked: Sequence[tuple[SnapshotRef, Sequence[SnapshotWrite]]]) -> list[ReaderSearch]:
@@ -138,7 +138,7 @@ class DownstreamWalk:
             return read.id in edges.get(write.id, ())
         if write.made_from == "UNKNOWN":
             if write.dataset is not None:
-                detail = f"its commit read {label(read)}, and whether it is in it isn't known"
+                detail = f"its commit read {called(read)}, and whether it is in it isn't known"
                 self._walk.limits.add_snapshot(LimitReason.UNKNOWN_SOURCES, write.dataset, write.snapshot, detail)
             return False
         return True
@@ -159,9 +159,3 @@ class DownstreamWalk:
                 detail = hidden_text(why, "lineage of what was made from it")
                 about = pair[1].dataset or pair[0].dataset
                 self._walk.limits.add_snapshot(why, about, pair[1].snapshot, detail)
-
-
-def _as_ref(write: SnapshotWrite) -> SnapshotRef | None:
-    if write.dataset is None or write.snapshot is None:
-        return None
-    return SnapshotRef(write.dataset, write.snapshot, write.generation, write.branch, write.at)

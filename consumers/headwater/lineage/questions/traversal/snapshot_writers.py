@@ -46,6 +46,13 @@ class SnapshotRef(NamedTuple):
     any_branch: bool = False
 
 
+def ref_of(write: SnapshotWrite) -> SnapshotRef | None:
+    """Return the snapshot that a commit wrote; None if it is unknown."""
+    if write.dataset is None or write.snapshot is None:
+        return None
+    return SnapshotRef(write.dataset, write.snapshot, write.generation, write.branch, write.at)
+
+
 class CommitReporter(NamedTuple):
     """Who reported a commit."""
 
