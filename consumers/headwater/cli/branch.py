@@ -69,9 +69,9 @@ def _opened(given: Namespace, command_name: str, *, is_changing: bool = True) ->
     with ExitStack() as held:
         is_stored = is_changing and given.store is not None
         store = held.enter_context(open_given_store(given, readonly=False)) if is_stored else None
-        held.enter_context(java_on_standard_error())
         session = command_session(properties_of(given), f"headwater branch {command_name}", is_reported=is_changing)
-        spark = held.enter_context(session)
+        with java_on_standard_error():
+            spark = held.enter_context(session)
         yield BranchManager(spark, given.table, store=store)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from headwater.events.catalog import CreateBranch, DropBranch
 from headwater.lineage.store import open_store
 from headwater.testing.examples import CONTEXT
 from headwater.versions import spark_tables
-from headwater.versions.branches import manager
+from headwater.versions.branches import Branch, manager
 from tests.kit.lineage.scripted_producer import ScriptedProducer, place, store
 from tests.kit.versions.memory_branches import MemoryBranches
 
@@ -59,6 +60,20 @@ def test_a_branch_is_made_listed_merged_and_deleted(table: MemoryBranches, capsy
     assert len(table.forgotten) == 1
     assert main(["branch", "delete", "lake.db.t", "fix", "--yes"]) == Exit.DONE
     assert table.there == {}
+
+
+@pytest.mark.usefixtures("capfd")
+def test_answers_are_on_standard_output(table: MemoryBranches, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Java starts, what it says goes to standard error instead. By then that has to be over."""
+    create, seen = table.create, list[bool]()
+
+    def look_and_create(branch: Branch) -> None:
+        seen.append(os.path.sameopenfile(1, 2))
+        create(branch)
+
+    monkeypatch.setattr(table, "create", look_and_create)
+    assert main(CREATE) == Exit.DONE
+    assert seen == [False]
 
 
 def test_nothing_is_done_in_a_dry_run_or_unless_somebody_agrees(
