@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
-from headwater.events import BranchMerged, Committed, CreateBranch
+from headwater.events import BranchMerged, Committed, CreateBranch, Event, MainReplaced
 from headwater.events.jobs import CommitKind, Input, Output, OverwriteScope, RangeStart, ReadMode
 from headwater.events.scalars import Format
 from headwater.lineage.questions.answers import LimitReason
@@ -174,7 +174,10 @@ def test_merges_across_a_rollback(connection: Connection) -> None:
     assert check(connection, ["t", "u"]).is_consistent is False
 
 
-def test_a_fast_forward_puts_the_snapshots_of_a_branch_in_the_place_of_others(connection: Connection) -> None:
+@pytest.mark.parametrize("merge", [BranchMerged, MainReplaced])
+def test_a_fast_forward_puts_the_snapshots_of_a_branch_in_the_place_of_others(
+    connection: Connection, merge: type[Event]
+) -> None:
     story = StoryProducer()
     story.format = Format.PAIMON
     story.commit("x@1", parent=None)
@@ -184,7 +187,7 @@ def test_a_fast_forward_puts_the_snapshots_of_a_branch_in_the_place_of_others(co
     story.commit("a@2")
     story.commit("b@1", reads=["a@2"], replaced=ALL)
     story.commit("a[side]@2", reads=["x@1"])
-    story.emit(story.minute + 0.5, BranchMerged, **made, branch="side", snapshot=2)
+    story.emit(story.minute + 0.5, merge, **made, branch="side", snapshot=2)
     story.commit("c@1", reads=["a@2"], replaced=ALL)
     story.commit("d@1", reads=["x@1"], replaced=ALL)
     store(connection, story)

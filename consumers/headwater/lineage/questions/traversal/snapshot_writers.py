@@ -18,7 +18,7 @@ from headwater.lineage.questions.traversal.histories import Portion, load_histor
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities
 from headwater.lineage.questions.traversal.read_ahead import DatasetSnapshot, ReadAhead
 from headwater.lineage.questions.traversal.reconciled import is_pointer, prefer_observed
-from headwater.lineage.questions.traversal.set_backs import SetBacks
+from headwater.lineage.questions.traversal.set_backs import MERGES, SetBacks
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
     PAIMON,
@@ -236,7 +236,7 @@ class SnapshotWriters:
 
     def _merges(self, dataset: bytes) -> set[tuple[str | None, str | None]]:
         row = table_of(t.MODIFICATION).c
-        ref = select(row.detail).where(row.dataset == dataset, row.kind == "BranchMerged", row.effect == "APPLIED")
+        ref = select(row.detail).where(row.dataset == dataset, row.kind.in_(MERGES), row.effect == "APPLIED")
         merges = [json.loads(text) for text in self.connection.scalars(ref)]
         return {(merge.get("branch"), merge.get("into")) for merge in merges}
 
