@@ -92,6 +92,7 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "store migrate": (),
     "store purge": ("--dry-run",),
     "store size": (),
+    "branch list": (TABLE, "--recorded"),
     "correct plan": (f"{TABLE}@1",),
     "store status": (),
     "table checkpoint": (f"{TABLE}@1",),
@@ -110,6 +111,10 @@ ASKED: Mapping[str, tuple[str, ...]] = {
 }
 """By command, what it is asked with; those of a store are given one with hostile names."""
 NOT_ASKED: Mapping[str, str] = {
+    **dict.fromkeys(
+        (f"branch {each}" for each in ("create", "delete", "merge", "replace-main", "check-expiry")),
+        "needs Spark; its answer goes through the same output",
+    ),
     "completion": "prints a script of ours",
     "conformance listen": "counts events",
     "conformance list": "shows scenarios of ours",
