@@ -56,7 +56,7 @@ EVENTS: Final = (30_000, 100_000)
 ROUNDS: Final = 3
 WARM_UP: Final = 3
 PARTS: Final = ("whole", "decoding", "writing")
-DECODING_AIM, WRITING_AIM, CORES_AIM, LINEAR_AIM = 0.8, 0.7, 1.6, 0.8
+DECODING_AIM, WRITING_AIM, CORES_AIM, LINEAR_AIM = 0.8, 0.5, 1.6, 0.8
 
 
 class Took(NamedTuple):
