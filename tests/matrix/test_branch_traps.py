@@ -173,7 +173,7 @@ def test_iceberg_streams_neither_read_a_branch_nor_write_one_by_name_or_option(
     iceberg: BranchedTable, tmp_path: Path
 ) -> None:
     """A stream that is to read a branch reads main, one that is to write it writes main, and the branch's name makes
-    a table beside it: all of that without an error."""
+    a table beside it: all of that without an error. `foreachBatch` writes a branch."""
     spark = iceberg.driver.spark
     iceberg.branches.create("fix", iceberg.tag)
     iceberg.add(9, "fix")
@@ -196,6 +196,14 @@ def test_iceberg_streams_neither_read_a_branch_nor_write_one_by_name_or_option(
     finish(source().writeStream.format("iceberg").option("branch", "fix"), "two", iceberg.name)
     iceberg.sql(f"REFRESH TABLE {iceberg.name}")
     assert 20 in iceberg.ids()
+
+    def append(rows: Any, _: int) -> None:
+        rows.writeTo(f"{iceberg.name}.branch_fix").append()
+
+    into = source().writeStream.foreachBatch(append).trigger(availableNow=True)
+    assert into.option("checkpointLocation", str(tmp_path / "each")).start().awaitTermination(120)
+    iceberg.sql(f"REFRESH TABLE {iceberg.name}")
+    assert iceberg.ids("fix") == [1, 2, 9, 20]
     finish(source().writeStream.format("iceberg"), "three", f"{iceberg.name}.branch_fix")
     tables = iceberg.driver.rows(f"SHOW TABLES IN ice.{iceberg.database}.t")
     assert [row[1] for row in tables] == ["branch_fix"]
