@@ -22,8 +22,8 @@ from headwater.lineage.rows.model import RowKind, RowTuple
 from headwater.lineage.rows.values import HASH_BYTES, Value
 
 _SHAPE: Final = ("columns", "partitioning", "primary_key", "watermarks", "options")
-_MOST_VALUES: Final = 1 << 20
-"""How many values all remembered rows have: some sixty megabytes."""
+_MOST_VALUES: Final = 1 << 19
+"""How many values all remembered rows have: those of 2,400 statements with 20 columns each."""
 
 
 class LineageContent:

@@ -12,8 +12,8 @@ from headwater.events.base import Model
 MOST_MODELS: Final = 1 << 14
 LONGEST_MODEL: Final = 1_000
 """Bytes of the longest model that is kept."""
-MOST_BYTES: Final = 8 << 20
-"""Of all spans of one field that are kept: what is made of them takes about six times as much."""
+MOST_BYTES: Final = 6 << 20
+"""Of all spans of one field that are kept. What is made of them takes up to ten times as much."""
 LONGEST_SPAN: Final = 1 << 17
 _MOST_ALIKE: Final = 8
 
