@@ -31,8 +31,8 @@ from headwater.lens import java_classes
 from headwater.listeners.capture.formats import java_parts
 from headwater.listeners.capture.jvm import JavaClasses
 from headwater.listeners.capture.self_test import SelfTest
-from headwater.local import java, java_for_spark
 from headwater.local.cache import cache_directory
+from headwater.local.java import java, java_home_for_spark
 
 _NAME: Final = re.compile(rb"[A-Za-z_$][\w$]*(?:[/.][\w$]+)+")
 """What may be the name of a class in a class file."""
@@ -98,7 +98,7 @@ def compile_for(spark: Path, formats: list[Path], directory: Path) -> list[Bundl
     """Compile for these jars, write the archives, and return what the index says of them."""
     release = match_spark(spark)["release"]
     print(f"Spark {release} with {', '.join(each.name for each in formats) or 'nothing else'}", flush=True)
-    with start_jvm(java_for_spark.java_home_for_spark(java(), release), spark, formats) as gateway:
+    with start_jvm(java_home_for_spark(java(), release), spark, formats) as gateway:
         classes = JavaClasses(SimpleNamespace(_gateway=gateway))
         absent = [name for part in java_parts() if part not in classes.present() for name in part.sources()]
         test = SelfTest(classes, [each.removesuffix(".java") for each in absent])

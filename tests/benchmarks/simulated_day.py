@@ -32,7 +32,7 @@ from headwater.lineage.maintenance.deletion import expire_before
 from headwater.lineage.maintenance.purge import purge
 from headwater.lineage.mapping import map_event
 from headwater.lineage.store import Store, open_store
-from headwater.lineage.store.size import StoreSize, size_of
+from headwater.lineage.store.status import StoreSize, size_of
 from tests.benchmarks.harness import Aims
 from tests.kit.events.mixture import BEGAN, events
 from tests.kit.faults.measured import resident

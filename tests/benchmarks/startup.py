@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 import pyspark
 
 from headwater import local
-from headwater.local.java_for_spark import java_home_for_spark
+from headwater.local.java import java_home_for_spark
 from tests.benchmarks.harness import Aims
 from tests.kit.spark.packages import package_settings
 from tests.kit.spark.versions import packages_for

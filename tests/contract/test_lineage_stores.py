@@ -10,7 +10,7 @@ from sqlalchemy import Engine, create_engine
 
 from headwater.lineage.api import LineageMeta
 from headwater.lineage.meta import DatabaseLineageMeta, MemoryLineageMeta, ThreadedLineageMeta, open_lineage_meta
-from headwater.lineage.meta.asynchronous import AsyncLineageMeta
+from headwater.lineage.meta.factories import AsyncLineageMeta
 from headwater.lineage.sql import METADATA
 from headwater.lineage.store import open_store
 from headwater.local import Service

@@ -14,7 +14,7 @@ from sqlalchemy.pool import NullPool
 
 from headwater.local import MariaDBServer, PostgresServer, Service, StartError
 from headwater.local.fetch import Artifact, Fetcher
-from headwater.local.mariadb_programs import fetched_installation
+from headwater.local.mariadb import fetched_installation
 
 pytestmark = [pytest.mark.database, pytest.mark.sample(4)]
 

@@ -12,7 +12,7 @@ from sqlalchemy import URL, create_engine, make_url, text
 
 from headwater.lineage.sql import METADATA
 from headwater.local import Service
-from headwater.local.mariadb_programs import mariadb_installation
+from headwater.local.mariadb import mariadb_installation
 from headwater.local.postgres import postgres_programs
 from tests.kit.lineage import pip5_story
 from tests.kit.lineage.readers import PASSWORD, mariadb_reader, postgres_reader

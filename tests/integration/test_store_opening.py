@@ -13,9 +13,9 @@ from sqlalchemy import create_engine, inspect, text, update
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
 from headwater.lineage.store import open_store
+from headwater.lineage.store.creation import VERSION
 from headwater.lineage.store.engines import engine_for
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.schema_version import VERSION
 from tests.kit.lineage.reported_store import REPORTED, digest, digest_in_memory, rows_of
 
 pytestmark = pytest.mark.slow

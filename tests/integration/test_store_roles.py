@@ -16,8 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from headwater.lineage.maintenance.partitions import make_partitions
 from headwater.lineage.sql.errors import StoreRightsError, error_class_of
 from headwater.lineage.store import StoreOptions, open_store
-from headwater.lineage.store.size import size_of
-from headwater.lineage.store.status import read_status
+from headwater.lineage.store.status import read_status, size_of
 from headwater.local import Service
 from tests.kit.lineage.later_release import later_in
 from tests.kit.lineage.reported_store import REPORTED, digest, digest_in_memory, rows_of

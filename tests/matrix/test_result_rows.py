@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headwater.versions.validation.result_rows import ResultRowsError, insert_rows
+from headwater.versions.validation.hudi_tables import ResultRowsError, insert_rows
 from tests.kit.spark.driver import PLAIN, shared_driver
 
 if TYPE_CHECKING:

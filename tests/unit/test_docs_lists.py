@@ -12,7 +12,7 @@ from headwater import plugins
 from headwater.cli.app import leaf_parser
 from headwater.cli.commands import CommandPath, Leaf, walk
 from headwater.lineage.sql import METADATA
-from headwater.lineage.store.schema_version import VERSION
+from headwater.lineage.store.creation import VERSION
 
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = {"files": "Statements", "jdbc": "Databases", "kafka": "Kafka"}

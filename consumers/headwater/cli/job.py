@@ -31,7 +31,7 @@ _FAILURE = ("at", "job", "would have written")
     flags=[add_store, limit(1000)],
 )
 def list_jobs(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.questions.listings import jobs  # noqa: PLC0415
+    from headwater.lineage.questions.jobs import jobs  # noqa: PLC0415
 
     with open_connection(given) as connection:
         answer = jobs(connection, at_most=given.limit)
@@ -157,8 +157,11 @@ def _gaps(parser: Flags) -> None:
 )
 def list_gaps(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.completeness import gaps  # noqa: PLC0415
-    from headwater.lineage.questions.name_checks import check_job  # noqa: PLC0415
-    from headwater.lineage.questions.subject import job_key, resolve_table  # noqa: PLC0415
+    from headwater.lineage.questions.name_checks import (  # noqa: PLC0415
+        check_job,
+        job_key,
+        resolve_table,
+    )
 
     job = job_of(given, given.job)
     with open_connection(given) as connection:

@@ -107,7 +107,7 @@ def init(given: Namespace, output: CommandOutput) -> int:
     flags=[add_store],
 )
 def migrate(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.store.schema_version import SchemaState  # noqa: PLC0415
+    from headwater.lineage.store.creation import SchemaState  # noqa: PLC0415
     from headwater.lineage.store.status import read_status  # noqa: PLC0415
 
     before = read_status(options_of(given))
@@ -176,7 +176,7 @@ def status(given: Namespace, output: CommandOutput) -> int:
 def size(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.maintenance.aging import REMOVED_BY  # noqa: PLC0415
     from headwater.lineage.sql.errors import translate_errors  # noqa: PLC0415
-    from headwater.lineage.store.size import size_of  # noqa: PLC0415
+    from headwater.lineage.store.status import size_of  # noqa: PLC0415
 
     with open_given_store(given) as store:
         with translate_errors(store.target.words), store.engine.connect() as connection:

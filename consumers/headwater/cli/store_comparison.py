@@ -46,8 +46,8 @@ no other row differs, 1 if one does.""",
 )
 def compare(given: Namespace, output: CommandOutput) -> int:
     from headwater.consumers.replay.filling import PhaseProgress  # noqa: PLC0415
+    from headwater.lineage.replacement.areas import count_rows  # noqa: PLC0415
     from headwater.lineage.replacement.comparison import compare_stores  # noqa: PLC0415
-    from headwater.lineage.replacement.copying import count_rows  # noqa: PLC0415
 
     lines = ProgressLines(given.output, sys.stderr)
     with _read(options_of(given)) as one, _read(_other(given)) as other:

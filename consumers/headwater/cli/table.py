@@ -31,7 +31,7 @@ _LATE_MORE = ("job", "status", "snapshot", "barrier", "committed", "error", "att
     flags=[add_store, limit(1000)],
 )
 def list_tables(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.questions.listings import tables  # noqa: PLC0415
+    from headwater.lineage.questions.jobs import tables  # noqa: PLC0415
 
     with open_connection(given) as connection:
         answer = tables(connection, at_most=given.limit)

@@ -4,5 +4,5 @@ sources                   a bus, read by a consumer group
 writer                    from a source into the store
 archive                   from a source into a Delta table
 retrying                  retries with backoff
-health_server, prometheus  what probes and Prometheus ask
+health_server, metrics    what probes and Prometheus ask
 """

@@ -3,13 +3,12 @@
 api             the interface of a forwarder
 blocking        a forwarder whose target blocks: Atlas, DataHub
 runner          polls, makes whole events, sends them, commits
-decoding        makes events of records
+dead_letters    makes events of records, or letters; sends letters again
 delivery        retries by class of error; isolation finds the events that a target fails on
-letter_retry    sends dead letters again
 process         several forwarders, each on a thread of its own
 starting        where a forwarder begins
-state           what is on disk: known_lineage, dead_letters, progress
-configuration   the keys of a forwarder; filters, plugins
+state           what is on disk: known_lineage, dead letters, progress
+configuration   the keys of a forwarder, which events it gets, and where its class is found
 metrics, status what probes, Prometheus and people ask
 """
 

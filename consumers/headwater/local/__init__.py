@@ -12,7 +12,17 @@ or at exit, and a watchdog ends them when this process is killed. Downloads happ
 from __future__ import annotations
 
 from headwater.local.cache import cache_directory
-from headwater.local.choice import ServerChoice, ServerKind, choose_server, kafka, mariadb, postgres, prefetch, service
+from headwater.local.choice import (
+    ServerChoice,
+    ServerKind,
+    Stack,
+    choose_server,
+    kafka,
+    mariadb,
+    postgres,
+    prefetch,
+    service,
+)
 from headwater.local.errors import (
     AddressError,
     DamagedDownloadError,
@@ -27,7 +37,6 @@ from headwater.local.kafka import KafkaServer
 from headwater.local.mariadb import MariaDBServer
 from headwater.local.postgres import PostgresServer
 from headwater.local.service import ServerOrigin, Service
-from headwater.local.stack import Stack
 
 __all__ = [
     "AddressError",

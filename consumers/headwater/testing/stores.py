@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import pytest
 
 from headwater.lineage.api import DataLineage, LineageMeta, TableLineage
-from headwater.lineage.meta.asynchronous import AsyncLineageMeta
+from headwater.lineage.meta.factories import AsyncLineageMeta
 from headwater.lineage.predicates import Predicate, where
 
 T = TypeVar("T")

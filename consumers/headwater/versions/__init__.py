@@ -1,15 +1,13 @@
 """Data versions: what a snapshot contains of the tables upstream of it, and which snapshots belong together.
 
 model           versions, and what is contained of each table
-contents        reads from the store what a snapshot contains
+contents        reads from the store what a snapshot contains, and what isn't known of that
 source_states   adds what commits read to what a table contains
 commit_reads    what a commit read: which version each reference means
-doubts          what isn't known of a table's commits
 commit_lines    walks from commits to those that they were made on
 consistency     compares what several snapshots contain
 alignment       finds the newest snapshots that belong together
 differences     which commits some of the tables lack
-misses          says why nothing belongs together, and which job has to catch up
 cuts            a snapshot of each table of a group, and data versions
 fixed_versions  what `align` has to go with: versions, a cut, a data version, a time
 questions       `contained`, `check` and `align`, each of which asks one `version_question`

@@ -7,7 +7,7 @@ from itertools import dropwhile, islice
 from typing import Final
 
 from headwater.lineage.questions.answers import LimitReason
-from headwater.lineage.questions.traversal.ancestry import AncestryRequest
+from headwater.lineage.questions.traversal.ancestry import AncestryRequest, UpstreamWalk
 from headwater.lineage.questions.traversal.context import (
     Basis,
     LineageStep,
@@ -18,10 +18,9 @@ from headwater.lineage.questions.traversal.context import (
 from headwater.lineage.questions.traversal.history_lines import has_writes
 from headwater.lineage.questions.traversal.snapshot_rows import PAIMON, SnapshotRead, SnapshotWrite
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.lineage.questions.traversal.upstream import UpstreamWalk
 from headwater.versions.commit_lines import keeps_rows, parent_of
+from headwater.versions.fixed_versions import ObservedVersion, has_writing_job, load_versions_read
 from headwater.versions.model import Version
-from headwater.versions.read_versions import ObservedVersion, has_writing_job, load_versions_read
 from headwater.versions.shared_tables import SharedTables, TablesBehind
 
 SKEW_MICROS: Final = 300_000_000

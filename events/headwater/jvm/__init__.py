@@ -1,7 +1,6 @@
 """Our Java in a driver's JVM: from archives of class files where one fits exactly, else compiled there by Janino.
 
-archives    Java sources that are compiled together, and what the file with their class files holds
-bundled     the archives that came with this wheel, and which versions they are for
+bundled     archives of class files: what one holds, and those that came with this wheel
 cache       the archives that earlier drivers of this user compiled
 loader      a JVM's loader for one package of ours
 last_start  which of these the last driver used

@@ -1,10 +1,10 @@
 """The lens: what unchanged code sees instead of a table's name. A table at a version, another table, or a branch.
 
-model      what a lens says
+model      what a lens says, and what was refused under it
 java       the Java side, compiled in the driver, which puts it into Spark's analysis
 session    puts a lens into a SparkSession, and takes it out
 application  the same for all sessions of an application
-java_calls, process_guard  close the ways around SQL while writes are redirected; refusals keeps what was refused
+java_calls  closes the ways around SQL while writes are redirected
 remote_sessions  refuses those that can't have one
 
 It stands beside `headwater.listeners` and needs neither them nor a store.

@@ -17,7 +17,7 @@ from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import KINDS, Row, RowSet, merge_by_key
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.store import StoreOptions
-from headwater.lineage.store.size import size_of
+from headwater.lineage.store.status import size_of
 from headwater.testing.examples import EXAMPLES
 from tests.kit.lineage.all_stories import STORIES
 from tests.kit.lineage.stories import Story, ask, producer_of

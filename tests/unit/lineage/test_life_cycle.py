@@ -28,7 +28,7 @@ from headwater.lineage.questions import LimitReason
 from headwater.lineage.questions.completeness import gaps
 from headwater.lineage.questions.gaps import GapCause
 from headwater.lineage.questions.jobs import jobs_of
-from headwater.lineage.questions.subject import resolve_table
+from headwater.lineage.questions.name_checks import resolve_table
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.accesses import access_of

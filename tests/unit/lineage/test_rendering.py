@@ -14,8 +14,7 @@ from headwater.lineage.questions.snapshots import upstream_snapshots
 from headwater.lineage.questions.states import upstream_state
 from headwater.lineage.questions.tables import downstream_tables, upstream_tables
 from headwater.lineage.rendering import as_dot, as_graph, as_json, as_mermaid, as_text
-from headwater.lineage.rendering.dot import quoted
-from headwater.lineage.rendering.mermaid import escaped
+from headwater.lineage.rendering.graph_formats import escaped, quoted
 from tests.kit.lineage.all_stories import columns, cycle, diamond, streams
 from tests.kit.lineage.stories import StoryProducer, with_story
 

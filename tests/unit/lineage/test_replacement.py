@@ -18,11 +18,10 @@ from headwater.lineage.bulk import DatabaseBulkMeta, DeadLetter, DeadLetterReaso
 from headwater.lineage.bulk.api import BusPartition, ConsumerOffset, IngestProgress, WriteBatch
 from headwater.lineage.bulk.marks import WriterMarks
 from headwater.lineage.mapping import map_event
-from headwater.lineage.replacement.arrivals import describe_missing, find_missing_events
+from headwater.lineage.replacement.areas import copy_store
+from headwater.lineage.replacement.arrivals import describe_missing, find_missing_events, take_over
 from headwater.lineage.replacement.comparison import compare_stores
-from headwater.lineage.replacement.copying import copy_store
 from headwater.lineage.replacement.state import read_state, replay_lock, write_state
-from headwater.lineage.replacement.writer_state import take_over
 from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreBusyError

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from headwater.events.jobs import Committed, Input, Output
 from headwater.events.names import DatasetId
-from headwater.lineage.questions.listings import tables
+from headwater.lineage.questions.jobs import tables
 from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameError, find
 from headwater.lineage.questions.tables import upstream_tables
 from tests.kit.lineage.scripted_producer import ScriptedProducer, at, place, store

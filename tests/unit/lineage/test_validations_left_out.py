@@ -13,8 +13,7 @@ from headwater.events.jobs import JobStarted, JobType, RunScope
 from headwater.events.names import VALIDATION_JOB_NAMESPACE, JobName
 from headwater.lineage.mapping.commits import SINK, SOURCE
 from headwater.lineage.questions.columns import downstream_columns
-from headwater.lineage.questions.jobs import jobs_of, tables_of
-from headwater.lineage.questions.listings import jobs
+from headwater.lineage.questions.jobs import jobs, jobs_of, tables_of
 from headwater.lineage.questions.paths import path_between
 from headwater.lineage.questions.runs import runs
 from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots

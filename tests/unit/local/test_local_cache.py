@@ -13,7 +13,7 @@ import pytest
 from headwater.local import DamagedDownloadError, MissingRequirementError, cache_directory
 from headwater.local.cache import cached_directory, expected_hashes, verify
 from headwater.local.kafka import HASHES as KAFKA_HASHES
-from headwater.local.mariadb_programs import HASHES as MARIADB_HASHES
+from headwater.local.mariadb import HASHES as MARIADB_HASHES
 
 GOOD = {"a.jar": hashlib.sha256(b"a").hexdigest()}
 

@@ -16,7 +16,7 @@ from headwater.local import (
     choose_server,
     prefetch,
 )
-from headwater.local.external import ExternalService
+from headwater.local.addresses import ExternalService
 
 
 def no_docker() -> bool:

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from headwater.local import FetchError, MissingRequirementError, StartError
 from headwater.local import fetch as fetching
-from headwater.local.fetch import Artifact, Ivy, Maven, fetcher, ivy_jar
+from headwater.local.fetch import Artifact, Ivy, Maven, fetcher, ivy_jar, key_store
 from headwater.local.kafka import new_cluster, properties_text
-from headwater.local.mariadb_programs import require_libraries, system_installation
+from headwater.local.mariadb import require_libraries, system_installation
 from headwater.local.process import LaunchSpec, ServerProcess, exit_text, free_ports, run_tool, tail
 from headwater.local.progress import announce
 from headwater.local.system_user import SystemUser, first_closed_directory, make_readable, require_access
-from headwater.local.trust import key_store
 
 NOBODY = SystemUser("somebody", 12345, 12345)
 

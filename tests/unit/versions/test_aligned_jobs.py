@@ -15,8 +15,8 @@ from headwater.lineage.store import Store
 from headwater.testing.examples import CONTEXT
 from headwater.versions.aligned import CheckpointError, Cut, TableSnapshot, aligned_query
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, JobStart
+from headwater.versions.aligned.loop import report_run
 from headwater.versions.aligned.proposals import StoreAgreement
-from headwater.versions.aligned.runs import report_run
 from headwater.versions.aligned.starts import contained_cut, start_positions
 from tests.kit.lineage.all_stories import named
 from tests.kit.lineage.scripted_producer import dataset

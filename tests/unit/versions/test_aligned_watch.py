@@ -12,11 +12,11 @@ import pytest
 from headwater.errors import TransientError
 from headwater.lineage.questions.names import find
 from headwater.lineage.rows.values import hash_key
-from headwater.lineage.sql.alignment_tables import ALIGNMENT_GROUPS
+from headwater.lineage.sql.writer_tables import ALIGNMENT_GROUPS
 from headwater.lineage.store import Store, open_store
-from headwater.versions.aligned import AlignedQuery, Cut, GroupClaims, TableSnapshot, aligned_query, store_watch
+from headwater.versions.aligned import AlignedQuery, Cut, GroupClaims, TableSnapshot, aligned_query, proposals
 from headwater.versions.aligned import query as query_module
-from headwater.versions.aligned.store_watch import StoreWatch, ask
+from headwater.versions.aligned.proposals import StoreWatch, ask
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.lineage.stories import StoryProducer
 from tests.kit.stores import open_new_store
@@ -28,8 +28,8 @@ SECONDS = 60
 
 @pytest.fixture(autouse=True)
 def asked_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_watch, "_SECONDS", 0.02)
-    monkeypatch.setattr(store_watch, "_SECONDS_WHILE_AWAY", 0.02)
+    monkeypatch.setattr(proposals, "_SECONDS", 0.02)
+    monkeypatch.setattr(proposals, "_SECONDS_WHILE_AWAY", 0.02)
 
 
 @pytest.fixture

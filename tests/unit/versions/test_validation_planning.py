@@ -17,8 +17,7 @@ from headwater.events.names import DatasetId, JobName
 from headwater.events.scalars import Format
 from headwater.lineage.maintenance.deletion import expire_before
 from headwater.testing.examples import CONTEXT
-from headwater.versions.validation.model import ComparedRows, ResultStart, ValidationPlan
-from headwater.versions.validation.obstacles import UnvalidatableError
+from headwater.versions.validation.model import ComparedRows, ResultStart, UnvalidatableError, ValidationPlan
 from headwater.versions.validation.planning import plan_validation
 from tests.kit.lineage.scripted_producer import at, dataset, place, store
 from tests.kit.lineage.stories import StoryProducer

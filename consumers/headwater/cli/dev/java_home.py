@@ -9,7 +9,7 @@ from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.output import CommandOutput
 from headwater.local import MissingRequirementError, java
-from headwater.local.java_for_spark import java_home_for_spark
+from headwater.local.java import java_home_for_spark
 from headwater.plugins import extra_command
 
 

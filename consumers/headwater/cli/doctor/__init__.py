@@ -4,7 +4,6 @@ configuration  which properties hold, and what is wrong in headwater's own
 installation   whether drivers of this Python find headwater
 spool          where events wait: the directory, its disk, what dead drivers left there
 listeners      each listener: its factory, and what that finds out itself
-secrets        nothing that is printed holds one
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _switches(conf: Mapping[str, str]) -> Iterator[tuple[re.Match[str], str]]:
 
 
 def _declared_first(options: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    from headwater.lineage.questions.gaps.options import load_switches  # noqa: PLC0415 - it imports SQLAlchemy
+    from headwater.lineage.questions.gaps.reported import load_switches  # noqa: PLC0415 - it imports SQLAlchemy
     from headwater.lineage.sql.errors import translate_errors  # noqa: PLC0415
     from headwater.lineage.store import StoreOptions, open_store  # noqa: PLC0415
 

@@ -1,7 +1,5 @@
 """`headwater events`: the events of a local log, or of a driver's spool, as text or JSON.
 
-sources    where events are read from
-reading    journals, read without taking part in anything
-selection  which events are meant
-showing    the commands, and how events look
+reading    where events are read from: journals, without taking part in anything
+showing    the commands, which events are meant, and how they look
 """

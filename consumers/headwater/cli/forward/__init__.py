@@ -3,6 +3,5 @@
 arguments      which forwarders there are, their bus and their state
 running        runs them
 status         what they do, and which are installed
-targets        checks a target, and shows what would be sent
-recent_events  finds the newest events about a table
+targets        checks a target, and shows what would be sent of the newest events about a table
 """

@@ -63,8 +63,11 @@ def delete(given: Namespace, output: CommandOutput) -> int:
 
 
 def _check_names(connection: Connection, job: JobName, run: UUID | None) -> None:
-    from headwater.lineage.questions.name_checks import check_job, check_run  # noqa: PLC0415
-    from headwater.lineage.questions.subject import job_key  # noqa: PLC0415
+    from headwater.lineage.questions.name_checks import (  # noqa: PLC0415
+        check_job,
+        check_run,
+        job_key,
+    )
 
     check_job(connection, job_key(job))
     if run is not None:
@@ -89,8 +92,10 @@ What is reported late of that time is refused as well; answers say up to when da
 )
 def expire(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.maintenance.deletion import expire_before, expire_snapshots  # noqa: PLC0415
-    from headwater.lineage.questions.name_checks import check_snapshot  # noqa: PLC0415
-    from headwater.lineage.questions.subject import resolve_table  # noqa: PLC0415
+    from headwater.lineage.questions.name_checks import (  # noqa: PLC0415
+        check_snapshot,
+        resolve_table,
+    )
 
     if (given.older_than is None) is (given.dataset is None):
         raise ConfigurationError("say --older-than AGE, or --dataset TABLE with --up-to-snapshot SNAPSHOT")

@@ -19,14 +19,13 @@ from headwater.errors import ConfigurationError, TerminalError
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import BulkLineageMeta, BusPartition, WriteBatch
 from headwater.lineage.bulk.positions import select_groups, select_offsets
-from headwater.lineage.replacement.areas import Area, has_area
-from headwater.lineage.replacement.copying import count_rows
+from headwater.lineage.replacement.areas import Area, count_rows, has_area
 from headwater.lineage.replacement.state import read_state, write_state
 from headwater.lineage.sql.errors import StoreSchemaError, translate_errors
 from headwater.lineage.store import Store, StoreOptions, open_store
+from headwater.lineage.store.creation import SchemaState, inspect_schema
 from headwater.lineage.store.engines import open_engine
 from headwater.lineage.store.migrations import MigrationHistory
-from headwater.lineage.store.schema_version import SchemaState, inspect_schema
 
 _SOURCES: Final = "sources"
 _MOST_NAMED: Final = 8

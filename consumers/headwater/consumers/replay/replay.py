@@ -26,9 +26,8 @@ from headwater.consumers.replay.preparation import CopiedStore, EventsWouldBeLos
 from headwater.consumers.replay.ranges import RangeSource
 from headwater.errors import ConfigurationError, TransientError
 from headwater.lineage.maintenance.purge import purge
-from headwater.lineage.replacement.areas import Area, create_area, drop_area
+from headwater.lineage.replacement.areas import Area, copy_store, count_rows, create_area, drop_area
 from headwater.lineage.replacement.arrivals import MissingEvents, describe_missing
-from headwater.lineage.replacement.copying import copy_store, count_rows
 from headwater.lineage.replacement.state import read_state, replay_lock, write_state
 from headwater.lineage.replacement.switching import Fence, make_view_indexes, switch_over_for
 from headwater.lineage.sql.errors import StoreBusyError

@@ -8,7 +8,6 @@ kafka_offsets      keeps what comes next of each partition, and finds the gaps a
 archive            reads an archive
 group_start        gives a new consumer group the offsets that it begins at
 gap_events         makes Gap events of records that a bus lost
-librdkafka_log     logs what librdkafka reports
 """
 
 from headwater.consumers.sources.api import BusRecord, EventSource, OffsetGap, SharedSource, SourceBatch

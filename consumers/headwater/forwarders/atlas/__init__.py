@@ -3,11 +3,11 @@
 options    where changes go, and how qualified names end
 types      the types that headwater registers
 names      types and qualified names of datasets, columns, databases, jobs and runs
-entities, changes, datasets, jobs, edges, mapping    from an event to changes: pure functions
+entities, changes, datasets, jobs, edges    from an event to changes: pure functions
 resolving  from changes, and what Atlas has, to what is written: pure functions
-messages   from changes to messages of the topic: pure functions
-batches, rest, targets  how they get there
-forwarder  the forwarder itself
+messages   from changes to batches and messages of the topic: pure functions
+rest       how they get there by the API
+forwarder  the forwarder itself, and what it sends for an event
 """
 
 from headwater.forwarders.atlas.forwarder import AtlasForwarder

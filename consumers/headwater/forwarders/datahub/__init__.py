@@ -3,8 +3,8 @@
 options    where proposals go, and what things are called there
 names      platform, name, instance and urn of datasets, containers, jobs and runs
 fields     columns as schema fields
-datasets, jobs, mapping    from an event to proposals: pure functions
-batches, delivery    how proposals go out
+datasets, jobs    from an event to proposals: pure functions
+proposals, delivery    batches of proposals, and how they go out
 forwarder  the forwarder itself
 """
 

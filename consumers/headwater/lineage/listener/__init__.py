@@ -2,9 +2,7 @@
 
 config         the options below `spark.headwater.jdbc.`
 listener       the listener that the listener bus calls
-store_writer   writes one batch, on a thread of its own
-records        maps spool records to rows and dead letters
-aborting       aborts connections that don't answer
+store_writer   maps spool records to rows and dead letters, and writes them on a thread of its own
 diagnosis      what `headwater doctor` checks about a store
 """
 

@@ -3,15 +3,15 @@
 event_based    base class: calls become events, events become rows
 memory         rows in memory, for tests
 database       rows in a database
-asynchronous   the interface for event loops, and an adapter
-factories      opens one of them by name
+factories      opens one of them by name, also for event loops
 """
 
-from headwater.lineage.meta.asynchronous import AsyncLineageMeta, ThreadedLineageMeta
 from headwater.lineage.meta.database import DatabaseLineageMeta
 from headwater.lineage.meta.factories import (
+    AsyncLineageMeta,
     JdbcLineageMetaFactory,
     MemoryLineageMetaFactory,
+    ThreadedLineageMeta,
     open_async_lineage_meta,
     open_lineage_meta,
 )

@@ -2,7 +2,7 @@
 
 Each answer says up to which time it is complete, and why it may be incomplete (`answers`).
 
-names, subject                 what a question is about: tables, jobs, snapshots
+names, name_checks             what a question is about: tables, jobs, snapshots
 tables, columns, snapshots     lineage upstream and downstream, `states` folded per source, `paths` between two
 jobs, runs, uses, lateness     who reads and writes a table, and how that goes
 history, generations           what happened to a table; its names and branches

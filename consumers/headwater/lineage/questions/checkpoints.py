@@ -14,9 +14,8 @@ from headwater.errors import ConfigurationError
 from headwater.lineage.questions.answers import Answer
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.gaps.model import format_job, time_of
-from headwater.lineage.questions.name_checks import check_snapshot
+from headwater.lineage.questions.name_checks import TableSubject, check_snapshot, resolve_table, subject_limits
 from headwater.lineage.questions.names import find
-from headwater.lineage.questions.subject import TableSubject, resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA
 from headwater.lineage.sql.accesses import access_of

@@ -15,12 +15,11 @@ from headwater.lineage.questions.answers import LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.known_columns import check_column
-from headwater.lineage.questions.known_limits import add_known_limits
-from headwater.lineage.questions.lineage_answers import LineageAnswer
+from headwater.lineage.questions.lineage_answers import LineageAnswer, add_known_limits
+from headwater.lineage.questions.name_checks import TableSubject
 from headwater.lineage.questions.names import find, parts_of
 from headwater.lineage.questions.snapshots import AT_MOST, SnapshotQuestion, format_job_key
 from headwater.lineage.questions.start_points import StartSelector
-from headwater.lineage.questions.subject import TableSubject
 from headwater.lineage.questions.tables import VIEW, WRITE
 from headwater.lineage.questions.traversal.column_links import (
     ColumnLink,

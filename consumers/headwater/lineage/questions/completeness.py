@@ -18,12 +18,14 @@ from headwater.lineage.bulk.positions import bus_stored_until
 from headwater.lineage.mapping.row_builder import RECONCILED_FAMILY
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_of_argument
 from headwater.lineage.questions.gaps.model import GapFilter, PossibleGap, time_of
-from headwater.lineage.questions.gaps.options import find_contradicting_options
-from headwater.lineage.questions.gaps.reported import find_reported_gaps
-from headwater.lineage.questions.gaps.sequences import find_pending_gaps, find_sequence_gaps
-from headwater.lineage.questions.gaps.silence import find_silent_producers, silence_limit
-from headwater.lineage.questions.gaps.snapshots import find_unknown_parents
-from headwater.lineage.questions.gaps.streams import find_stream_breaks
+from headwater.lineage.questions.gaps.reported import find_contradicting_options, find_reported_gaps
+from headwater.lineage.questions.gaps.sequences import (
+    find_pending_gaps,
+    find_sequence_gaps,
+    find_silent_producers,
+    silence_limit,
+)
+from headwater.lineage.questions.gaps.streams import find_stream_breaks, find_unknown_parents
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 

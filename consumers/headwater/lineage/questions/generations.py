@@ -13,7 +13,7 @@ from headwater.lineage.questions.answers import Answer
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.gaps.model import time_of
-from headwater.lineage.questions.subject import resolve_table, subject_limits
+from headwater.lineage.questions.name_checks import resolve_table, subject_limits
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.tables import table_of

@@ -12,9 +12,8 @@ from sqlalchemy import Connection, select
 from headwater.events.clock import moment_of
 from headwater.lineage.mapping.commits import SOURCE
 from headwater.lineage.questions.history import APPLIED, load_modifications
-from headwater.lineage.questions.name_checks import unknown_name
+from headwater.lineage.questions.name_checks import TableSubject, unknown_name
 from headwater.lineage.questions.names import UnknownNameError
-from headwater.lineage.questions.subject import TableSubject
 from headwater.lineage.questions.traversal.column_links import ColumnPath
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import select_by_keys

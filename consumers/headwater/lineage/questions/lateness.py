@@ -32,10 +32,10 @@ from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.failed_attempts import AttemptsSince, FailedWrite, JobKey, find_failed_attempts
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
-from headwater.lineage.questions.reachability import ReachableTables, find_reachable_tables
+from headwater.lineage.questions.name_checks import resolve_table, subject_limits
 from headwater.lineage.questions.runs import Run, runs_by_id
-from headwater.lineage.questions.subject import resolve_table, subject_limits
 from headwater.lineage.questions.traversal.identities import ALWAYS, Era, in_eras
+from headwater.lineage.questions.uses import ReachableTables, find_reachable_tables
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.model import NEVER
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF

@@ -13,13 +13,11 @@ from sqlalchemy import Connection
 
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
-from headwater.lineage.questions.known_limits import add_known_limits
-from headwater.lineage.questions.lineage_answers import LineageAnswer, SnapshotEdge
-from headwater.lineage.questions.name_checks import check_snapshot
+from headwater.lineage.questions.lineage_answers import LineageAnswer, SnapshotEdge, add_known_limits
+from headwater.lineage.questions.name_checks import TableSubject, check_snapshot, resolve_table
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.snapshots import SnapshotQuestion
 from headwater.lineage.questions.start_points import StartSelector
-from headwater.lineage.questions.subject import TableSubject, resolve_table
 from headwater.lineage.questions.tables import TableClosure, TableEdge, TablePair
 from headwater.lineage.questions.traversal.context import Basis, LineageStep
 from headwater.lineage.questions.traversal.identities import Identities

@@ -18,11 +18,12 @@ from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
-from headwater.lineage.questions.gaps.silence import silence_limit
-from headwater.lineage.questions.name_checks import check_job, check_run
-from headwater.lineage.questions.subject import (
+from headwater.lineage.questions.gaps.sequences import silence_limit
+from headwater.lineage.questions.name_checks import (
     TableSubject,
     belongs_to_job,
+    check_job,
+    check_run,
     is_no_validation,
     job_key,
     resolve_table,

@@ -17,17 +17,14 @@ from headwater.events.names import DEFAULT_JOB_NAMESPACE
 from headwater.lineage.questions.answers import LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
-from headwater.lineage.questions.known_limits import add_known_limits
-from headwater.lineage.questions.lineage_answers import DatasetVersion, LineageAnswer, SnapshotEdge
-from headwater.lineage.questions.name_checks import check_branch, check_snapshot
+from headwater.lineage.questions.lineage_answers import DatasetVersion, LineageAnswer, SnapshotEdge, add_known_limits
+from headwater.lineage.questions.name_checks import TableSubject, check_branch, check_snapshot
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.start_points import StartPoint, StartSelector, find_start
-from headwater.lineage.questions.subject import TableSubject
-from headwater.lineage.questions.traversal.ancestry import AncestryRequest
+from headwater.lineage.questions.traversal.ancestry import AncestryRequest, UpstreamWalk
 from headwater.lineage.questions.traversal.context import Basis, LineageStep, TraversalContext
 from headwater.lineage.questions.traversal.downstream import DownstreamWalk
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, known_targets
-from headwater.lineage.questions.traversal.upstream import UpstreamWalk
 
 AT_MOST: Final = 10_000
 """The default for how many edges an answer contains. Streams have no limit."""

@@ -14,8 +14,7 @@ from headwater.events.clock import moment_of
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.folded_states import StateFold
-from headwater.lineage.questions.known_limits import add_known_limits
-from headwater.lineage.questions.lineage_answers import LineageAnswer, StateEdge, VersionRange
+from headwater.lineage.questions.lineage_answers import LineageAnswer, StateEdge, VersionRange, add_known_limits
 from headwater.lineage.questions.snapshots import AT_MOST, SnapshotQuestion, format_job_key
 from headwater.lineage.questions.start_points import StartSelector
 from headwater.lineage.questions.traversal.ancestry import LongHistory

@@ -15,14 +15,13 @@ from headwater.lineage.questions.answers import LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.cycles import find_cycle_edges
 from headwater.lineage.questions.datasets import Dataset, load_datasets
-from headwater.lineage.questions.known_limits import add_known_limits
-from headwater.lineage.questions.lineage_answers import LineageAnswer
+from headwater.lineage.questions.lineage_answers import LineageAnswer, add_known_limits
 from headwater.lineage.questions.name_checks import check_job
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.snapshots import AT_MOST, format_job_key
 from headwater.lineage.questions.traversal.identities import FOREVER
 from headwater.lineage.questions.traversal.limits import LimitCollector
-from headwater.lineage.questions.traversal.table_steps import TableStep, TableWalk
+from headwater.lineage.questions.traversal.table_edges import TableStep, TableWalk
 from headwater.lineage.questions.traversal.views import add_view_limit
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.key_lookup import has_any_key

@@ -1,12 +1,15 @@
-"""Who uses a table: the jobs that read it, their users, and how much is made from what they write."""
+"""Who uses a table: the jobs that read it, their users, and how much is made from what they write.
+
+Which tables are made from which, around one table. For questions that need the path without its details.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, and_, select
@@ -17,12 +20,71 @@ from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.gaps.model import format_job
 from headwater.lineage.questions.jobs import TableAccess, group_accesses, times_of
-from headwater.lineage.questions.reachability import AT_MOST, ReachableTables, find_reachable_tables
-from headwater.lineage.questions.subject import TableSubject, is_no_validation, resolve_table, subject_limits
+from headwater.lineage.questions.name_checks import TableSubject, is_no_validation, resolve_table, subject_limits
+from headwater.lineage.questions.traversal.identities import Era
+from headwater.lineage.questions.traversal.limits import LimitCollector
+from headwater.lineage.questions.traversal.table_edges import TableWalk
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import TABLES_OF
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import not_hidden
+
+AT_MOST: Final = 10_000
+
+
+class TableLink(NamedTuple):
+    """A job wrote one table from another. Without a job the target is a view on the source."""
+
+    source: bytes
+    target: bytes
+    job: tuple[str | None, str | None]
+
+
+@dataclass
+class ReachableTables:
+    """Tables by distance, under their current identities."""
+
+    start: bytes
+    depths: dict[bytes, int]
+    links: set[TableLink] = field(default_factory=set)
+    eras: dict[bytes, Mapping[bytes, Era]] = field(default_factory=dict)
+    """The identities of each table, with the times for which they hold."""
+    views: set[bytes] = field(default_factory=set)
+    limits: LimitCollector = field(default_factory=LimitCollector)
+    """What the walk met and couldn't follow."""
+    is_cut: bool = False
+
+
+def find_reachable_tables(
+    connection: Connection, dataset: bytes, *, up: bool, depth: int, at_most: int = AT_MOST
+) -> ReachableTables:
+    """Return all tables upstream or downstream of a table. The table itself has distance 0."""
+    limits = LimitCollector()
+    walk = TableWalk(connection, limits, upward=up)
+    start = walk.identities.one(dataset)
+    found = ReachableTables(start, {start: 0}, eras={start: walk.identities.group(start)}, limits=limits)
+    new = {start}
+    for level in range(1, depth + 1):
+        steps = [step for portion in walk.steps(walk.identities.members(new)) for step in portion]
+        new = {step.far for step in steps} - found.depths.keys()
+        if len(found.depths) + len(new) > at_most:
+            found.is_cut = True
+            return found
+        found.depths.update(dict.fromkeys(new, level))
+        for step in steps:
+            source, target = (step.far, step.near) if up else (step.near, step.far)
+            found.links.add(TableLink(source, target, (step.edge.job_namespace, step.edge.job)))
+            if step.is_view:
+                found.views.add(target)
+        if not new:
+            return found
+        walk.identities.load(new)
+        found.eras.update((key, walk.identities.group(key)) for key in new)
+    found.is_cut = any(
+        step.far not in found.depths for portion in walk.steps(walk.identities.members(new)) for step in portion
+    )
+    return found
+
 
 _DEPTH: Final = 100
 

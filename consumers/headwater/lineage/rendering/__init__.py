@@ -2,16 +2,13 @@
 
 lineage_graph  the nodes and edges of any answer, and as a networkx graph
 tree           text, as a tree
-json           a documented, stable form: docs/questions.md
-dot, mermaid   for Graphviz, for Markdown
+graph_formats  for Graphviz, for Markdown (Mermaid), and as JSON: docs/questions.md
 html           a page with a picture
 """
 
-from headwater.lineage.rendering.dot import as_dot
+from headwater.lineage.rendering.graph_formats import as_dot, as_json, as_mermaid
 from headwater.lineage.rendering.html import as_html
-from headwater.lineage.rendering.json import as_json
 from headwater.lineage.rendering.lineage_graph import GraphEdge, GraphNode, LineageGraph, as_graph, build_graph
-from headwater.lineage.rendering.mermaid import as_mermaid
 from headwater.lineage.rendering.tree import as_text
 
 __all__ = [

@@ -2,6 +2,9 @@
 
 Each event leaves one bit in `arrivals`, whatever way it came. So this also finds what was never on a bus: events of the
 listener `jdbc`, calls of `LineageMeta`, deletions without `--bus`.
+
+Of a live store's own records the fresh one takes over those that no replay can make again. Offsets aren't among them:
+the fresh tables have their own, and the writer goes on from there.
 """
 
 from __future__ import annotations
@@ -10,9 +13,72 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import ColumnElement, Connection, MetaData, Table, delete, func, insert, select, text, true, update
 
+from headwater.lineage.bulk.dead_letters import DIRECT_SOURCE
+from headwater.lineage.bulk.marks import REPLACEMENTS
+from headwater.lineage.bulk.positions import now_micros
 from headwater.lineage.mapping.events import ARRIVALS_PER_ROW
+from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
+from headwater.lineage.sql.writer_tables import ALIGNMENT_TABLES, DEAD_LETTERS, EPOCHS, INGESTS, MARKS
+
+_LETTER_STATE: Final = ("state", "attempts", "error", "created_at")
+"""What became of a dead letter: a replay finds the letter again, and knows nothing of that."""
+
+
+def take_over(connection: Connection, live: str, fresh: str) -> None:
+    """Copy the records, in the caller's transaction. `live` and `fresh` are schemas, databases or attached files."""
+    _dead_letters(connection, live, fresh)
+    ingests, places = _in(live, INGESTS), _in(live, PIP5_DATABASES)
+    _copy(connection, ingests, _in(fresh, INGESTS), ingests.c.source == DIRECT_SOURCE)
+    _copy(connection, places, _in(fresh, PIP5_DATABASES), true())
+    for table in ALIGNMENT_TABLES:
+        _take_whole(connection, _in(live, table), _in(fresh, table))
+    _count_epoch(connection, live, fresh)
+    _count_replacement(connection, live, fresh)
+
+
+def _dead_letters(connection: Connection, live: str, fresh: str) -> None:
+    mine, other = _in(live, DEAD_LETTERS), _in(fresh, DEAD_LETTERS)
+    known = select(mine).where(mine.c.id == other.c.id)
+    values = {name: known.with_only_columns(mine.c[name]).scalar_subquery() for name in _LETTER_STATE}
+    connection.execute(update(other).where(other.c.id.in_(select(mine.c.id))).values(values))
+    _copy(connection, mine, other, mine.c.source == DIRECT_SOURCE)
+
+
+def _copy(connection: Connection, mine: Table, other: Table, where: ColumnElement[bool]) -> None:
+    """Copy the rows that aren't there yet."""
+    key = next(iter(mine.primary_key)).name
+    selected = select(mine).where(where, mine.c[key].not_in(select(other.c[key])))
+    connection.execute(insert(other).from_select([each.name for each in mine.c], selected))
+
+
+def _take_whole(connection: Connection, mine: Table, other: Table) -> None:
+    """Copy all rows. A switch-over that broke off may have copied older ones."""
+    connection.execute(delete(other))
+    connection.execute(insert(other).from_select([each.name for each in mine.c], select(mine)))
+
+
+def _count_epoch(connection: Connection, live: str, fresh: str) -> None:
+    """Begin an epoch that no writer knows: rows that it knew to be stored may be others now."""
+    tables = [_in(each, EPOCHS) for each in (live, fresh)]
+    greatest = max(connection.execute(select(func.coalesce(func.max(each.c.epoch), 0))).scalar_one() for each in tables)
+    connection.execute(delete(tables[1]))
+    connection.execute(insert(tables[1]).values(id=1, epoch=greatest + 1))
+
+
+def _count_replacement(connection: Connection, live: str, fresh: str) -> None:
+    """Count the replacement, and leave no other mark: each writer notices that its own are missing."""
+    mine, other = _in(live, MARKS), _in(fresh, MARKS)
+    known = connection.execute(select(mine.c.number).where(mine.c.id == REPLACEMENTS)).scalar() or 0
+    connection.execute(delete(other))
+    connection.execute(insert(other).values(id=REPLACEMENTS, number=known + 1, moved_at=now_micros()))
+
+
+def _in(schema: str, table: Table) -> Table:
+    """Return a table in another schema, database or attached file."""
+    return table.to_metadata(MetaData(), schema=schema)
+
 
 _MISSING: Final = """
 SELECT l.producer, l.family, l.block, l.bits, COALESCE(f.bits, 0)

@@ -16,9 +16,8 @@ from typing import Final
 from sqlalchemy import Connection, Engine, inspect, text
 
 from headwater.lineage.replacement.areas import AreaNames
-from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events
+from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events, take_over
 from headwater.lineage.replacement.state import LOCK_SECONDS, drop_state
-from headwater.lineage.replacement.writer_state import take_over
 from headwater.lineage.sql.errors import StoreBusyError, translate_errors
 from headwater.lineage.store import StoreOptions
 from headwater.lineage.store.engines import open_engine

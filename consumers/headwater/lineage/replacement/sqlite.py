@@ -15,8 +15,7 @@ from sqlalchemy import Connection, inspect, text
 
 from headwater.lineage.bulk.marks import read_replacements
 from headwater.lineage.replacement.areas import Area, area_name, drop_area, has_area
-from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events
-from headwater.lineage.replacement.writer_state import take_over
+from headwater.lineage.replacement.arrivals import MissingEvents, find_missing_events, take_over
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.locking import WRITES

@@ -1,9 +1,7 @@
 """The rows in a database: PostgreSQL, MySQL or MariaDB, SQLite.
 
-tables           the tables, generated from the kinds of rows
-indexes          their indexes
-writer_tables    the tables that a writer keeps for itself
-alignment_tables the tables of aligned jobs
+tables           the tables, generated from the kinds of rows, and their indexes
+writer_tables    the tables that a writer keeps for itself, and those of aligned jobs
 upsert           statements that merge rows as `rows.model.combine_rows` does in memory
 row_codec        reads rows from their tables
 key_lookup       selects rows by many keys at once
@@ -17,13 +15,11 @@ locking          lets one process at a time change a schema
 Importing this package completes METADATA: all tables of a store are in it.
 """
 
-from headwater.lineage.sql.alignment_tables import ALIGNMENT_TABLES
-from headwater.lineage.sql.indexes import INDEXES
 from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.pip5_views import create_views
 from headwater.lineage.sql.row_codec import select_rows, store_digest
-from headwater.lineage.sql.tables import METADATA, table_of
-from headwater.lineage.sql.writer_tables import WRITER_TABLES
+from headwater.lineage.sql.tables import INDEXES, METADATA, table_of
+from headwater.lineage.sql.writer_tables import ALIGNMENT_TABLES, WRITER_TABLES
 
 __all__ = [
     "ALIGNMENT_TABLES",

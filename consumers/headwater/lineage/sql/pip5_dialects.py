@@ -32,7 +32,7 @@ from sqlalchemy.sql.visitors import iterate
 from headwater.errors import ConfigurationError
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import pip5_catalog
-from headwater.lineage.sql.pip5_function import NAMES, postgresql_function
+from headwater.lineage.sql.pip5_catalog import NAMES, postgresql_function
 from headwater.lineage.sql.pip5_rows import job_name_column
 from headwater.lineage.sql.tables import table_of
 

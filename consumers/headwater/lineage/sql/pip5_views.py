@@ -16,9 +16,8 @@ from sqlalchemy import Connection, Select, insert, literal, select, table, text,
 from headwater.errors import ConfigurationError
 from headwater.lineage.mapping.commits import SINK, SOURCE
 from headwater.lineage.sql import pip5_catalog, pip5_rows
-from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
+from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES, SEVERAL
 from headwater.lineage.sql.pip5_dialects import Pip5Dialect, pip5_dialect_of
-from headwater.lineage.sql.pip5_function import SEVERAL
 from headwater.lineage.sql.pip5_rows import RowFilter
 
 DATABASE: Final = "paimon"

@@ -5,13 +5,11 @@ urls, jdbc       parse JDBC URLs, SQLAlchemy URLs and paths
 engines          connections with each database's settings
 store            an open store
 opening          opens a store for writing or reading
-creation         creates the tables
-schema_version   which version the tables have
+creation         creates the tables, tells their version, and runs the scripts of migrations
 migrations       the versions, and the scripts between them
-migration        runs the scripts
 migration_steps  idempotent steps of the scripts
 views            creates the PIP-5 views if the user may
-size, status     how much a store holds, and its state
+status           how much a store holds, and its state
 """
 
 from headwater.lineage.sql.errors import translate_errors

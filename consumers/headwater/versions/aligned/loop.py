@@ -1,28 +1,88 @@
-"""One run of an aligned job: claim or take the next data version, run the user's function on it, commit, go on."""
+"""One run of an aligned job: claim or take the next data version, run the user's function on it, commit, go on.
+
+Reports a run of an aligned job, with where it begins to read: the PIP-5 table `job_startup` shows that.
+
+In a driver with headwater's listeners they report it, like any run. In one without, it goes into the store directly.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from headwater.errors import ConfigurationError
+from headwater.events.clock import uuid7
+from headwater.events.envelope import Event
+from headwater.events.jobs import (
+    ErrorDetails,
+    JobStarted,
+    JobStatus,
+    JobStatusChanged,
+    JobType,
+    RunScope,
+    StartPosition,
+)
+from headwater.events.names import JobName
+from headwater.events.producer import Producer
+from headwater.lineage.mapping import map_event
 from headwater.lineage.store import Store
-from headwater.versions.aligned.batch import AlignedBatch, OverwritePolicy
+from headwater.listeners import job
+from headwater.versions.aligned.batch import AlignedBatch, BarrierSinks, OverwritePolicy
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, CheckpointError, JobStart
 from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import UnmarkedWriteError
 from headwater.versions.aligned.proposals import CutProposer
-from headwater.versions.aligned.runs import report_run
-from headwater.versions.aligned.sinks import BarrierSinks
 from headwater.versions.aligned.starts import contained_cut, start_positions
 from headwater.versions.cuts import Cut, DataVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@contextmanager
+def report_run(store: Store, name: str, starts_at: tuple[StartPosition, ...]) -> Generator[None]:
+    """Report that a job runs inside the block, and how it ended."""
+    with job(name, starts_at=starts_at) as entry:
+        if entry.run is not None:
+            yield
+            return
+        own = _StoredRun(store, name)
+        own.begin(starts_at)
+        try:
+            yield
+        except BaseException as e:
+            own.end(JobStatus.FAILED if isinstance(e, Exception) else JobStatus.KILLED, e)
+            raise
+        own.end(JobStatus.FINISHED, None)
+
+
+class _StoredRun:
+    """A run whose events go into the store."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store: Final = store
+        self._job: Final = JobName(name=name)
+        self._run: Final[UUID] = uuid7()
+        self._producer: Final = Producer()
+
+    def begin(self, starts_at: tuple[StartPosition, ...]) -> None:
+        start = JobStarted(
+            job=self._job, run=self._run, job_type=JobType.STREAMING, scope=RunScope.BLOCK, starts_at=starts_at
+        )
+        self._emit(start)
+        self._emit(JobStatusChanged(job=self._job, run=self._run, status=JobStatus.RUNNING))
+
+    def end(self, status: JobStatus, error: BaseException | None) -> None:
+        details = None if error is None else ErrorDetails(type=f"{type(error).__module__}.{type(error).__qualname__}")
+        self._emit(JobStatusChanged(job=self._job, run=self._run, status=status, error=details))
+
+    def _emit(self, draft: Event) -> None:
+        self._producer.emit(draft, lambda event, _: self._store.merge(map_event(event)))
+
 
 BarrierFunction = Callable[[AlignedBatch], object]
 

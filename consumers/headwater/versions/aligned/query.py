@@ -14,8 +14,8 @@ from headwater.lineage.store import Store, StoreOptions, open_store
 from headwater.versions.aligned.batch import OverwritePolicy
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint
 from headwater.versions.aligned.loop import BarrierFunction, JobLoop, QuerySettings
+from headwater.versions.aligned.proposals import StoreWatch
 from headwater.versions.aligned.repetition import BarrierRepetition
-from headwater.versions.aligned.store_watch import StoreWatch
 from headwater.versions.cuts import check_name
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 """Validation: a job runs again on the versions that a snapshot was made from, and what it makes is compared with that.
 
-model        what is pinned, redirected and compared, and what came out
-obstacles    what stands in the way
+model        what is pinned, redirected and compared, what came out, and what stands in the way
 planning     finds the plan in a store's lineage: job_commits has what the application did, pinned_inputs and
              redirected_outputs what follows for its sources and sinks
 aligned_plans  finds it for a barrier of an aligned job, in its checkpoint and its tables
@@ -20,11 +19,11 @@ from headwater.versions.validation.aligned_plans import plan_repetition
 from headwater.versions.validation.model import (
     RepeatedBarrier,
     ResultComparison,
+    UnvalidatableError,
     ValidationOutcome,
     ValidationPlan,
     ValidationStatus,
 )
-from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.planning import plan_validation
 from headwater.versions.validation.process import JobCommand, validate
 

@@ -6,21 +6,21 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from headwater.errors import ConfigurationError
+from headwater.versions.aligned.batch import mark_of
 from headwater.versions.aligned.checkpoints import Checkpoint
 from headwater.versions.aligned.claims import checkpoints_of
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import AlignableTable, CommitEffect, UnalignableTableError
 from headwater.versions.aligned.repetition import CommittedBarrier
-from headwater.versions.aligned.sinks import mark_of
 from headwater.versions.spark_tables import identify
 from headwater.versions.validation.model import (
     ComparedRows,
     RedirectedOutput,
     RepeatedBarrier,
     ResultStart,
+    UnvalidatableError,
     ValidationPlan,
 )
-from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.results import problems_of_table
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from headwater.versions.validation.model import (
     RedirectedOutput,
     RepeatedBarrier,
     ResultStart,
+    UnvalidatableError,
     ValidationOutcome,
     ValidationPlan,
     ValidationRequest,
@@ -37,7 +38,6 @@ from headwater.versions.validation.model import (
     dump_outcome,
     load_request,
 )
-from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.results import (
     ResultTables,
     additions_of,

@@ -12,8 +12,7 @@ from headwater.lineage.questions.traversal.context import is_range
 from headwater.lineage.questions.traversal.snapshot_rows import NameParts, SnapshotRead, SnapshotWrite
 from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
 from headwater.versions.validation.job_commits import JobCommits
-from headwater.versions.validation.model import PinnedInput
-from headwater.versions.validation.obstacles import ValidationObstacles
+from headwater.versions.validation.model import PinnedInput, ValidationObstacles
 
 PINNABLE: Final = frozenset({Format.ICEBERG.value, Format.DELTA.value, Format.PAIMON.value, Format.HUDI.value})
 """Formats whose tables a lens pins, and whose results can be made."""

@@ -14,6 +14,7 @@ from uuid import uuid4
 from headwater.errors import ConfigurationError
 from headwater.versions.validation.model import (
     RepeatedBarrier,
+    UnvalidatableError,
     ValidationOutcome,
     ValidationPlan,
     ValidationRequest,
@@ -21,7 +22,6 @@ from headwater.versions.validation.model import (
     dump_request,
     load_outcome,
 )
-from headwater.versions.validation.obstacles import UnvalidatableError
 
 _DRIVER: Final = "headwater.versions.validation.driver"
 _SECONDS_TO_END: Final = 60.0

@@ -10,8 +10,7 @@ from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotWrite
 from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
 from headwater.versions.validation.job_commits import JobCommits, changes_rows
-from headwater.versions.validation.model import ComparedRows, RedirectedOutput, ResultStart
-from headwater.versions.validation.obstacles import ValidationObstacles
+from headwater.versions.validation.model import ComparedRows, RedirectedOutput, ResultStart, ValidationObstacles
 from headwater.versions.validation.pinned_inputs import PINNABLE, full_name_of
 
 _ADDS: Final = "APPEND"

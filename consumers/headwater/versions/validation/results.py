@@ -14,10 +14,9 @@ from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import CommitEffect, SourceCommit
 from headwater.versions.spark_tables import identify, load_table
 from headwater.versions.validation import hudi_tables
-from headwater.versions.validation.hudi_tables import HUDI
+from headwater.versions.validation.hudi_tables import HUDI, insert_rows
 from headwater.versions.validation.model import ComparedRows, PinnedInput, RedirectedOutput, ResultStart
 from headwater.versions.validation.pinned_inputs import TOPIC
-from headwater.versions.validation.result_rows import insert_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,7 +6,7 @@ order in which Spark lists inputs, outputs, options and the sources of columns. 
 part of it: time travel and incremental reads are other shapes than a full read. Neither the job nor the run is a part:
 the same write under two names is the same shape.
 
-What counts of an option is decided in `_option_rules`. Names count as they are written: NFC and NFD are two names.
+What counts of an option is decided in `_options`. Names count as they are written: NFC and NFD are two names.
 Secrets must be gone from what is given here, as they are from every event: a hash of a password can be guessed at.
 
 Events of one fingerprint may list their inputs in different orders, so an index into the inputs holds in its own event

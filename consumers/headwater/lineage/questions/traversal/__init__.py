@@ -3,9 +3,8 @@
 context            the state of one walk
 snapshot_rows      loads writes and reads by many keys at once
 snapshot_writers   which commit wrote a snapshot
-ancestry           all commits of a state, or of a range of changes
+ancestry           all commits of a state or of a range of changes, and what they were made from
 descent            all snapshots that still contain a commit
-upstream           what snapshots were made from
 downstream         what was made from snapshots
 table_edges        edges between tables, without deleted ones
 column_links       which columns a statement writes from which

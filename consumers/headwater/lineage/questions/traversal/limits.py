@@ -1,13 +1,32 @@
-"""Collects the limits of an answer: each reason once, with its subject in people's words."""
+"""Limits of answers and of what is read for one.
+
+Each reason why an answer may be incomplete is collected once, with its subject in people's words. Rows are read in
+portions: small at first, so that who needs few soon has them; then larger, so that statements are few.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final, TypeVar
 
 from headwater.lineage.questions.answers import AnswerLimit, LimitReason
 from headwater.lineage.questions.datasets import Dataset
+
+T = TypeVar("T")
+_FIRST: Final = 64
+_LARGEST: Final = 8_192
+_GROWTH: Final = 8
+
+
+def growing_portions(rows: Iterable[T]) -> Iterator[list[T]]:
+    """Yield the rows as lists, none of them empty."""
+    left, size = iter(rows), _FIRST
+    while portion := list(islice(left, size)):
+        yield portion
+        size = min(size * _GROWTH, _LARGEST)
+
 
 _SHOWN: Final = 5
 """How many snapshots of a table a limit names; of the others it tells the number."""
