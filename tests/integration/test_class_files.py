@@ -99,7 +99,7 @@ def test_a_driver_that_ends_before_all_is_compiled_spares_the_next_one_what_is(
             compiled.append(java.compiled)
             java.keep_begun()
             assert len(list((tmp_path / "class-files").iterdir())) == 1
-            assert not java.is_kept
+            assert not java.is_archived
             if len(compiled) == 4:
                 java.keep()
     before, first, second, after = compiled

@@ -28,7 +28,7 @@ class ServerWorkspace:
 
     def __init__(self, name: str, given: Path | None, account: SystemUser | None) -> None:
         self._account = account
-        self.is_kept = given is not None
+        self.is_permanent = given is not None
         if given is None:
             self.path = Path(tempfile.mkdtemp(prefix=f"headwater-{name}-"))
             self.path.chmod(0o711)  # the account goes through to its own directories, and can't list
@@ -49,7 +49,7 @@ class ServerWorkspace:
     @property
     def throwaway(self) -> Path | None:
         """The directory if it goes with the server."""
-        return None if self.is_kept else self.path
+        return None if self.is_permanent else self.path
 
     def own(self, name: str) -> Path:
         """Return a directory that belongs to the account alone, made if it isn't there."""
@@ -75,12 +75,12 @@ class ServerWorkspace:
 
     def keep_ports(self, ports: tuple[int, ...]) -> None:
         """Record the ports for the next start."""
-        if self.is_kept:
+        if self.is_permanent:
             (self.path / _PORTS).write_text(" ".join(map(str, ports)))
 
     def remove(self) -> None:
         """Remove the directory unless it is to be kept."""
-        if not self.is_kept:
+        if not self.is_permanent:
             shutil.rmtree(self.path, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""The answers to questions about data versions. One without versions says how the newest differ, and which job is late."""
+"""Answers to questions about data versions. One without versions says how the newest differ, and which job is late."""
 
 from __future__ import annotations
 

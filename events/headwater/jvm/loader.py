@@ -201,7 +201,7 @@ class SharedLoader:
         return [content for name, content in self._class_files().items() if group.owns(name)]
 
     @property
-    def is_kept(self) -> bool:
+    def is_archived(self) -> bool:
         """Whether drivers to come find what this one has."""
         return self._compiled is None
 

@@ -89,7 +89,7 @@ def test_what_is_not_delivered_is_one_file_and_taken_up_elsewhere(tmp_path: Path
     assert name.endswith(".avro")
     with driver(tmp_path / "pod2", shelf, {"mine": mine}) as bus:
         until(lambda: bus.report().shipped == 1)
-        assert (names(shelf), bus.handed_over) == ([], ())
+        assert (names(shelf), bus.handover_files) == ([], ())
         assert bus.stop(60)
     assert mine.ids() == ids(emitted)
     assert list((tmp_path / "pod2").rglob("*")) == [], "no copy is left"

@@ -120,7 +120,7 @@ def status(given: Namespace, output: CommandOutput) -> int:
     settings = settings_of(given)
     places = [*spool_places(settings)]
     spools = chosen(places, given.spools, are_all_here=settings.spool_handover is None)
-    files, waiting_in_files = _handed_over(given, settings)
+    files, waiting_in_files = _handover_rows(given, settings)
     there, shown = [*map(_row, spools), *files], spools[: given.limit]
     output.table("spools", _SPOOLS, there[: given.limit])
     if len(there) > given.limit:
@@ -131,7 +131,7 @@ def status(given: Namespace, output: CommandOutput) -> int:
     return Exit.DONE
 
 
-def _handed_over(given: Namespace, settings: Settings) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+def _handover_rows(given: Namespace, settings: Settings) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
     """Rows of files that drivers handed over, as those of spools, and rows of what waits in them."""
     spools: list[tuple[object, ...]] = []
     waiting: list[tuple[object, ...]] = []

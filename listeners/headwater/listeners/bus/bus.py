@@ -173,7 +173,7 @@ class Bus:
         return self.report().shipped if have_all_looked else None
 
     @property
-    def handed_over(self) -> tuple[str, ...]:
+    def handover_files(self) -> tuple[str, ...]:
         """The files under `spool.handover` that aren't delivered yet, as far as this process looks there."""
         return () if (inbox := self._delivery.dead_spools.inbox) is None else inbox.names
 

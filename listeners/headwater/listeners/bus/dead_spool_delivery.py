@@ -130,7 +130,7 @@ class DeadSpoolDelivery:
                 return
             self._ship_quietly(spool, targets)
         self._warn_stranded(spools, targets)
-        self._ship_handed_over(targets)
+        self._ship_handover_files(targets)
         for place in dict.fromkeys(self._places()):
             remove_remains(place)
         if targets.are_all:
@@ -147,7 +147,7 @@ class DeadSpoolDelivery:
         found = [spool for place in dict.fromkeys(self._places()) for spool in find_orphans(place)]
         return sorted(filter(self._options.is_ours, found), key=_last_modified)
 
-    def _ship_handed_over(self, targets: DeadSpoolTargets) -> None:
+    def _ship_handover_files(self, targets: DeadSpoolTargets) -> None:
         """Ship one file after the other, but none for listeners that took nothing of another one just now."""
         wanted = {*targets.durable}
         for name, size in self.inbox.look().items() if self.inbox is not None else ():

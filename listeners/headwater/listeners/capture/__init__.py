@@ -102,7 +102,7 @@ class Capture:
         except Exception as e:  # noqa: BLE001 - the JVM may be gone, and all that was in it too
             _LOG.debug("the SQL listener can't be removed from the driver: %s", e)
         self._thread.join(max(0.0, deadline - time.monotonic()))
-        if not self._listener.are_classes_kept:
+        if not self._listener.are_classes_archived:
             _LOG.info("the end came before all classes were compiled and kept: the next driver compiles the rest")
 
     def _report_waiting(self, timeout: float) -> None:

@@ -124,8 +124,8 @@ class DriverListener:
             self._java.keep(self._self_test.missing)
 
     @property
-    def are_classes_kept(self) -> bool:
-        return self._java.is_kept
+    def are_classes_archived(self) -> bool:
+        return self._java.is_archived
 
     def record_start(self) -> None:
         """Note where this driver has its classes from, for `headwater doctor`."""

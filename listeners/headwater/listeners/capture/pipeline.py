@@ -48,7 +48,14 @@ from headwater.listeners.capture.records import (
     Record,
     SessionClosedRecord,
 )
-from headwater.listeners.capture.resolution import RefusedWrite, Resolved, ResolvedStatement, Resolver, invalid_record
+from headwater.listeners.capture.resolution import (
+    RefusedWrite,
+    Resolved,
+    ResolvedFunctionBatch,
+    ResolvedStatement,
+    Resolver,
+    invalid_record,
+)
 from headwater.listeners.capture.statement_translator import StatementTranslator
 from headwater.listeners.capture.streaming.queries import query_ended, query_started
 from headwater.listeners.jobs.run_end import QueryStart, RunEnd, make_error_details
@@ -147,6 +154,7 @@ class Translator:
         outside = OutsideStatementTranslator(context, commits, lineage_filter)
         self._kinds: Mapping[type, Callable[[Any], Iterable[Translated]]] = {
             ResolvedStatement: statements.drafts,
+            ResolvedFunctionBatch: statements.function_batch,
             RefusedWrite: statements.refused_write,
             OutsideCommitRecord: outside.commits,
             RddJobRecord: lambda record: (outside.rdd_job(record),),

@@ -4,9 +4,9 @@ kept."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from headwater.listeners.capture.batch.checkpoints import CheckpointedRows, CheckpointRegistry
 from headwater.listeners.capture.batch.write_lineage import WriteLineage, lineage_of_failed_analysis
@@ -24,9 +24,15 @@ class ResolvedStatement:
     record: StatementRecord
     statement: Statement
     known: ParsedPlan
-    parts: Iterable[Resolved] = ()
-    """Of a micro-batch that a user's function was given: what it did. To be read once, each part when the one before it
-    has been reported: that may have made the table that this one writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedFunctionBatch(ResolvedStatement):
+    """A micro-batch that a user's function was given."""
+
+    parts: Iterable[Resolved]
+    """What the function did. To be read once, each part when the one before it has been reported: that may have made
+    the table that this one writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,10 @@ class Resolver:
         self._context = context
         self._plans = PlanCache(context, max_plan_bytes)
         self._checkpoints = CheckpointRegistry()
+        self._kinds: Mapping[type, Callable[[Any, MicroBatch | None], Resolved]] = {
+            StatementRecord: self._statement,
+            AnalysisFailureRecord: self._refused_write,
+        }
 
     def resolve(self, record: Record, batch: MicroBatch | None = None) -> Resolved:
         """An InvalidRecord where it can't be. `batch` is the micro-batch that the record is a part of."""
@@ -57,9 +67,7 @@ class Resolver:
         try:
             for catalog in record.catalogs:
                 self._context.learn_catalog(catalog.number, catalog.name, catalog.class_name, catalog.options)
-            if isinstance(record, AnalysisFailureRecord):
-                return self._refused_write(record)
-            return self._statement(record, batch) if isinstance(record, StatementRecord) else record
+            return self._kinds.get(type(record), _itself)(record, batch)
         except Exception as e:  # noqa: BLE001 - a plan can be anything
             return invalid_record(record, e)
 
@@ -73,27 +81,31 @@ class Resolver:
         statement = _statement_of(record, known.plan)
         if record.function_columns is not None:
             query = known.node.plan_of("query")
-            kept = CheckpointedRows(record.function_columns, record.function_rdd)
-            self._checkpoints.keep(kept, statement, self._context, query, record.rdds)
-            return ResolvedStatement(record, statement, known, self._parts(record))
+            rows = CheckpointedRows(record.function_columns, record.function_rdd)
+            self._checkpoints.keep(rows, statement, self._context, query, record.rdds)
+            return ResolvedFunctionBatch(record, statement, known, self._parts(record))
         if known.lineage is not None and record.rdds:
             is_streamed = batch is not None
             shown = self._checkpoints.seen_through(known.lineage, record.rdds, known.plan, is_streamed=is_streamed)
             known = replace(known, lineage=shown)
         if record.reads_only and record.checkpoint_columns is not None and record.failure is None:
-            kept = CheckpointedRows(record.checkpoint_columns)
-            self._checkpoints.keep(kept, statement, self._context, rdds=record.rdds)
+            rows = CheckpointedRows(record.checkpoint_columns)
+            self._checkpoints.keep(rows, statement, self._context, rdds=record.rdds)
         return ResolvedStatement(record, statement if batch is None else replace(statement, stream=batch), known)
 
     def _parts(self, record: StatementRecord) -> Iterator[Resolved]:
         for part in record.parts:
             yield self.resolve(part, record.stream)
 
-    def _refused_write(self, record: AnalysisFailureRecord) -> RefusedWrite:
+    def _refused_write(self, record: AnalysisFailureRecord, _: MicroBatch | None) -> RefusedWrite:
         plan = Plan.parse(record.plan)
         self._context.enter_session(plan.catalogs)
         lineage = lineage_of_failed_analysis(record.target, record.sources, plan, self._context)
         return RefusedWrite(record, _statement_of(record, plan), lineage)
+
+
+def _itself(record: Record, _: MicroBatch | None) -> Record:
+    return record
 
 
 def invalid_record(record: Record, error: Exception) -> InvalidRecord:

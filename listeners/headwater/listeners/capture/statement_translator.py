@@ -23,7 +23,12 @@ from headwater.listeners.capture.drafts import OwnedDrafts, Owner, gap_of, make_
 from headwater.listeners.capture.plan.tree import PlanNode
 from headwater.listeners.capture.plan_cache import ParsedPlan
 from headwater.listeners.capture.records import StatementRecord
-from headwater.listeners.capture.resolution import RefusedWrite, ResolvedStatement, invalid_record
+from headwater.listeners.capture.resolution import (
+    RefusedWrite,
+    ResolvedFunctionBatch,
+    ResolvedStatement,
+    invalid_record,
+)
 from headwater.listeners.capture.statements import Statement
 
 _Write: TypeAlias = tuple[Statement, WriteLineage]
@@ -40,9 +45,6 @@ class StatementTranslator:
         self._lineage_filter = lineage_filter
 
     def drafts(self, resolved: ResolvedStatement) -> Iterator[OwnedDrafts]:
-        if resolved.record.function_columns is not None:
-            yield from self._function_batch(resolved)
-            return
         declared, known = self._without_omitted(resolved.known)
         events = self._events_of(resolved.record, resolved.statement, known)
         if events is not None and self._context.degraded:
@@ -56,6 +58,29 @@ class StatementTranslator:
         if lineage is not None:
             failed = self._commits.failure(refused.statement, lineage)
             yield OwnedDrafts(Owner(refused.record, _sink_of(lineage)), (failed,))
+
+    def function_batch(self, resolved: ResolvedFunctionBatch) -> Iterator[OwnedDrafts]:
+        """A micro-batch that a user's function was given: all that it wrote is one commit."""
+        batch, owner = resolved.statement, _owner(resolved)
+        done: list[_Write] = []
+        failed: list[tuple[Owner, _Write]] = []
+        for part in resolved.parts:
+            if isinstance(part, ResolvedStatement):
+                yield OwnedDrafts(_owner(part), self._events_of_part_safely(part, done, failed))
+            elif isinstance(part, RefusedWrite):
+                yield from self.refused_write(part)
+            else:
+                yield OwnedDrafts(replace(owner, record=part), (gap_of(part),))
+        self._context.enter_session(batch.plan.catalogs, *(statement.plan.catalogs for statement, _ in done))
+        if batch.failure is not None:
+            read = lineage_of_read(batch.plan, self._context, resolved.known.node.plan_of("query"))
+            whole = CommitUnit.merge([(batch, read), *(write for _, write in failed)])
+            yield OwnedDrafts(owner, (self._commits.failure(batch, whole.shape),))
+        else:
+            for of_part, write in failed:
+                yield OwnedDrafts(of_part, (self._commits.failure(*write),))
+        if done:
+            yield OwnedDrafts(owner, self._commits.events_of_unit(batch, CommitUnit.merge(done)))
 
     def _without_omitted(self, known: ParsedPlan) -> tuple[list[Event], ParsedPlan]:
         """What has to be reported of the catalogs that it uses, and the rest without what is kept back."""
@@ -134,29 +159,6 @@ class StatementTranslator:
                 yield from self._lineage_filter.declare_catalog(draft.context.name)
             yield draft
             yield from gaps_of_view(draft, self._context)
-
-    def _function_batch(self, resolved: ResolvedStatement) -> Iterator[OwnedDrafts]:
-        """A micro-batch that a user's function was given: all that it wrote is one commit."""
-        batch, owner = resolved.statement, _owner(resolved)
-        done: list[_Write] = []
-        failed: list[tuple[Owner, _Write]] = []
-        for part in resolved.parts:
-            if isinstance(part, ResolvedStatement):
-                yield OwnedDrafts(_owner(part), self._events_of_part_safely(part, done, failed))
-            elif isinstance(part, RefusedWrite):
-                yield from self.refused_write(part)
-            else:
-                yield OwnedDrafts(replace(owner, record=part), (gap_of(part),))
-        self._context.enter_session(batch.plan.catalogs, *(statement.plan.catalogs for statement, _ in done))
-        if batch.failure is not None:
-            read = lineage_of_read(batch.plan, self._context, resolved.known.node.plan_of("query"))
-            whole = CommitUnit.merge([(batch, read), *(write for _, write in failed)])
-            yield OwnedDrafts(owner, (self._commits.failure(batch, whole.shape),))
-        else:
-            for of_part, write in failed:
-                yield OwnedDrafts(of_part, (self._commits.failure(*write),))
-        if done:
-            yield OwnedDrafts(owner, self._commits.events_of_unit(batch, CommitUnit.merge(done)))
 
     def _events_of_part_safely(
         self, part: ResolvedStatement, done: list[_Write], failed: list[tuple[Owner, _Write]]

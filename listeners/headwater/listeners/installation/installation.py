@@ -46,7 +46,7 @@ class LateStart:
 
     began: datetime
     went_on: datetime
-    is_kept: bool
+    is_buffered: bool
     """Whether what Spark reports is kept from then on."""
 
 
@@ -131,9 +131,11 @@ class Installation:
     def _go_on_without(self, patience: float) -> None:
         """The job isn't held up any longer."""
         now = datetime.now(timezone.utc)
-        is_kept = self._early.since is not None
-        self._late = LateStart(self._began, now, is_kept=is_kept)
-        words = "what it does until then is read later" if is_kept else "not all that it does until then is recorded"
+        is_buffered = self._early.since is not None
+        self._late = LateStart(self._began, now, is_buffered=is_buffered)
+        words = (
+            "what it does until then is read later" if is_buffered else "not all that it does until then is recorded"
+        )
         _LOG.warning(
             "headwater isn't ready after %g s: the job goes on, and %s (spark.headwater.capture.wait)", patience, words
         )
@@ -248,7 +250,7 @@ class Installation:
         if late is None or capture is None:  # that there is no capture at all has been reported
             return
         now = datetime.now(timezone.utc)
-        if not late.is_kept:
+        if not late.is_buffered:
             until = early.since or now
             seconds = (until - late.began).total_seconds()
             self._emit_gap(f"what the job did in the first {seconds:.1f} s, before capture saw it", late.began, until)

@@ -105,7 +105,7 @@ def _result_of_commits(commits: Sequence[HudiCommit], target: WriteTarget, state
     lost = [
         output.snapshot
         for output in outputs
-        if output.snapshot is not None and _lacks_parent(output, output.snapshot, line)
+        if output.snapshot is not None and _holds_unknown_rows(output, output.snapshot, line)
     ]
     gap = None
     if commits[-1].services:
@@ -116,7 +116,7 @@ def _result_of_commits(commits: Sequence[HudiCommit], target: WriteTarget, state
     return WriteResult(tuple(outputs), gap, sink, unknown_origin=bool(lost))
 
 
-def _lacks_parent(output: Output, snapshot: int, line: Sequence[HudiInstant]) -> bool:
+def _holds_unknown_rows(output: Output, snapshot: int, line: Sequence[HudiInstant]) -> bool:
     """Whether rows from before are in it of which nothing is known."""
     return output.replaced is not OverwriteScope.ALL and is_parent_unknown(snapshot, line)
 
