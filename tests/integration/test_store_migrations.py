@@ -20,13 +20,20 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import StoreBusyError, StoreSchemaError, translate_errors
 from headwater.lineage.sql.locking import exclusive_transaction
-from headwater.lineage.store import migration, open_store
-from headwater.lineage.store.creation import make_schema
+from headwater.lineage.store import creation, open_store
+from headwater.lineage.store.creation import (
+    VERSION,
+    SchemaState,
+    inspect_schema,
+    make_schema,
+    migrate,
+    read_version,
+    scripts,
+    upgrade,
+)
 from headwater.lineage.store.engines import engine_for
-from headwater.lineage.store.migration import migrate, scripts, upgrade
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory, SchemaVersion
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.schema_version import VERSION, SchemaState, inspect_schema, read_version
 from tests.kit.lineage.later_release import SECOND, SECOND_VERSION, THIRD_VERSION, later_in, script
 from tests.kit.lineage.reported_store import REPORTED, digest, digest_in_memory, rows_of
 
@@ -207,7 +214,7 @@ def test_without_alembic_the_extra_is_named(
     place: str, later: MigrationHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_store(place).close()
-    monkeypatch.setattr(migration, "find_spec", lambda _: None)
+    monkeypatch.setattr(creation, "find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match=r"-m pip install .*\[store\]"):
         open_store(place, history=later)
     open_store(place).close()

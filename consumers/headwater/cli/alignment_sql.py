@@ -17,13 +17,13 @@ _TRAVEL: Final = {"HUDI": "TIMESTAMP AS OF '{}'"}
 
 def from_clause(tables: Sequence[TableAt]) -> str:
     """Return a FROM clause. A ConfigurationError for a table that SQL has no version of."""
-    last = Counter(_last(_parts(each)).casefold() for each in tables)
+    last = Counter(_last(_parts(table)).casefold() for table in tables)
     lines = []
-    for each in tables:
-        parts = _parts(each)
+    for table in tables:
+        parts = _parts(table)
         name = _last(parts)
         alias = name if last[name.casefold()] == 1 else "_".join(parts)
-        at = _TRAVEL.get(each.format or "", "VERSION AS OF {}").format(each.snapshot)
+        at = _TRAVEL.get(table.format or "", "VERSION AS OF {}").format(table.snapshot)
         lines.append(f"{'.'.join(map(_quoted, parts))} {at} AS {_quoted(alias)}")
     return "FROM " + ",\n     ".join(lines) + "\n"
 

@@ -122,7 +122,7 @@ def group_parser(path: CommandPath, group: Group) -> Flags:
 
 def leaf_parser(path: CommandPath, command: Command) -> Flags:
     """Return the parser of a command."""
-    examples = "\n".join(["examples:", *(f"  {each}" for each in command.examples)])
+    examples = "\n".join(["examples:", *(f"  {example}" for example in command.examples)])
     parser = command.parser(" ".join(["headwater", *path]), command.description, examples)
     for add in command.adders:
         add(parser)
@@ -136,7 +136,7 @@ def _add_output(parser: Flags, looks: Sequence[str]) -> None:
 
 
 def _no_command(word: str, path: CommandPath, group: Group) -> str:
-    found = [f"`headwater {' '.join(each)}`" for each in nearest(word, path, group)]
+    found = [f"`headwater {' '.join(name)}`" for name in nearest(word, path, group)]
     if not found:
         return f"no command {word!r}; there are: {', '.join(group.children)}"
     return f"no command {word!r}; did you mean {' or '.join(found)}?"

@@ -167,22 +167,22 @@ def status(given: Namespace, output: CommandOutput) -> int:
     from headwater.consumers.archive.table import FILE_BYTES  # noqa: PLC0415
 
     state = archive.refresh()
-    days = sorted({each.day for each in state.files if each.records})
+    days = sorted({file.day for file in state.files if file.records})
     output.record(
         "archive",
         {
-            "records": sum(each.records for each in state.files),
+            "records": sum(file.records for file in state.files),
             "files": len(state.files),
-            "small files": sum(each.size < FILE_BYTES // 2 for each in state.files),
-            "size": Size(sum(each.size for each in state.files)),
+            "small files": sum(file.size < FILE_BYTES // 2 for file in state.files),
+            "size": Size(sum(file.size for file in state.files)),
             "first day": days[0].isoformat() if days else None,
             "last day": days[-1].isoformat() if days else None,
             "commits": state.version,
         },
     )
     records: dict[object, int] = {}
-    for each in state.files:
-        records[each.partition] = records.get(each.partition, 0) + each.records
+    for file in state.files:
+        records[file.partition] = records.get(file.partition, 0) + file.records
     rows = [
         (known.topic, each.number, known.first, known.next, records[each])
         for each, known in sorted(state.partitions.items())
@@ -215,8 +215,8 @@ def verify(given: Namespace, output: CommandOutput) -> int:
         "verified",
         {
             "files": len(files),
-            "records": sum(each.records for each in files),
-            "size": Size(sum(each.size for each in files)),
+            "records": sum(file.records for file in files),
+            "size": Size(sum(file.size for file in files)),
             "damages": len(damages),
             "unarchived ranges": len(unarchived),
             "seconds": round((datetime.now(timezone.utc) - began).total_seconds(), 1),

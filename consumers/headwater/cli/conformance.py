@@ -134,7 +134,7 @@ def judge_events(given: Namespace, output: CommandOutput) -> int:
         output.note(f"{each.scenario} broke off when it was played, so it isn't judged: {_last_line(each.error)}")
     _show(findings, output, is_for_programs=given.output == "json")
     bad = {Verdict.WRONG, *((Verdict.MISSED, Verdict.SILENT) if given.strict else ())}
-    has_failed = bool(broken) or any(each.verdict in bad for each in findings)
+    has_failed = bool(broken) or any(finding.verdict in bad for finding in findings)
     return Exit.FAILED if has_failed else Exit.DONE
 
 
@@ -149,11 +149,13 @@ def _show(findings: list[Finding], output: CommandOutput, *, is_for_programs: bo
         scores,
     )
 
-    shown = [each for each in findings if is_for_programs or each.verdict is not Verdict.SEEN]
+    shown = [finding for finding in findings if is_for_programs or finding.verdict is not Verdict.SEEN]
     rows = [(each.verdict.value, each.scenario, each.step, each.fact, each.reason) for each in shown]
     title = "Facts that weren't seen"
     output.table("facts", ("verdict", "scenario", "step", "fact", "reason"), rows, title)
-    counts = [(each.scenario, each.facts, each.seen, each.missed, each.wrong, each.silent) for each in scores(findings)]
+    counts = [
+        (score.scenario, score.facts, score.seen, score.missed, score.wrong, score.silent) for score in scores(findings)
+    ]
     output.table("scores", ("scenario", "facts", "seen", "missed", "wrong", "silent"), counts)
 
 

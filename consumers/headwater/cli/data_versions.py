@@ -106,7 +106,7 @@ def check(given: Namespace, output: CommandOutput) -> int:
 
     with open_connection(given) as connection:
         answer: ConsistencyAnswer = check_tables(connection, given.tables)
-    names = [each.label for each in answer.tables]
+    names = [table.label for table in answer.tables]
     verdict: dict[str, object] = {"tables": names, "belong together": _VERDICTS[answer.is_consistent]}
     if answer.is_consistent and not answer.rows:
         verdict["note"] = f"{_NOTHING_SHARED}, so any versions do"
@@ -140,11 +140,11 @@ def align(given: Namespace, output: CommandOutput) -> int:
                 look_back_time=given.look_back_time,
             )
     if given.output == "sql":
-        output.answer(from_clause([each.table for each in answer.rows]))
+        output.answer(from_clause([row.table for row in answer.rows]))
         return Exit.DONE
     rows = [
-        (each.table.label, snapshot_text(each.table.snapshot), each.steps_behind, each.newest.label, each.table.made_at)
-        for each in answer.rows
+        (row.table.label, snapshot_text(row.table.snapshot), row.steps_behind, row.newest.label, row.table.made_at)
+        for row in answer.rows
     ]
     title = "They belong together" if answer.shared else f"{_NOTHING_SHARED.capitalize()}: the newest of each"
     output.table("aligned", ("table", "snapshot", "behind", "newest", "made at"), rows, title)
@@ -182,7 +182,7 @@ def list_versions(given: Namespace, output: CommandOutput) -> int:
 
     with open_given_store(given) as store:
         if given.group is None:
-            groups = [(each.name, each.newest, list(each.tables)) for each in groups_in(store)]
+            groups = [(group.name, group.newest, list(group.tables)) for group in groups_in(store)]
             output.table("groups", ("group", "newest", "tables"), groups, "Groups of aligned jobs")
             return Exit.DONE
         claims = GroupClaims(store, given.group)
@@ -195,14 +195,14 @@ def list_versions(given: Namespace, output: CommandOutput) -> int:
         versions, jobs = claims.versions(int(given.limit)), claims.jobs()
     rows = [
         (
-            each.number,
-            str(each.cut),
-            each.claimed_by,
-            moment_of(each.claimed_at),
-            ", ".join(job.job for job in jobs if (job.done or 0) >= each.number),
-            ", ".join(job.job for job in jobs if (job.done or 0) < each.number),
+            version.number,
+            str(version.cut),
+            version.claimed_by,
+            moment_of(version.claimed_at),
+            ", ".join(job.job for job in jobs if (job.done or 0) >= version.number),
+            ", ".join(job.job for job in jobs if (job.done or 0) < version.number),
         )
-        for each in versions
+        for version in versions
     ]
     columns = ("number", "cut", "claimed by", "claimed at", "done by", "late")
     output.table("versions", columns, rows, f"Data versions of {given.group}")
@@ -220,14 +220,14 @@ _COLUMNS: Final = ("table", "read by", "whole", "since", "read at", "job")
 def _in_tree(answer: ContainedAnswer) -> Iterator[tuple[ContainedVersion, int]]:
     """Yield what is contained with how deep it is: after each table what that was made from, where it is met first."""
     by_reader: dict[bytes, list[ContainedVersion]] = {}
-    for each in answer.rows:
-        by_reader.setdefault(each.reader.key, []).append(each)
+    for row in answer.rows:
+        by_reader.setdefault(row.reader.key, []).append(row)
     waiting = [(each, 0) for each in reversed(by_reader.pop(answer.of.dataset.key, []))]
     while waiting:
         each, depth = waiting.pop()
         yield each, depth
         waiting += [(behind, depth + 1) for behind in reversed(by_reader.pop(each.table.dataset.key, []))]
-    yield from ((each, 0) for rows in by_reader.values() for each in rows)
+    yield from ((row, 0) for rows in by_reader.values() for row in rows)
 
 
 def _row(each: ContainedVersion, depth: int) -> Sequence[object]:

@@ -38,7 +38,7 @@ def _all_waiting(parser: Flags) -> None:
 def _list(parser: Flags) -> None:
     from headwater.lineage.bulk import DeadLetterReason  # noqa: PLC0415
 
-    reasons = [each.value for each in DeadLetterReason]
+    reasons = [reason.value for reason in DeadLetterReason]
     parser.switch("all", "also those that were dropped")
     parser.flag("reason", one_of(reasons), None, f"only those of this reason: {', '.join(reasons)}", "REASON")
 

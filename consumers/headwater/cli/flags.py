@@ -123,7 +123,7 @@ class Flags(argparse.ArgumentParser):
 
     def options(self) -> list[argparse.Action]:
         """Return what can be given by name, as shells complete it."""
-        return [each for each in self._actions if each.option_strings]
+        return [action for action in self._actions if action.option_strings]
 
     def _declare(self, name: str, arity: Arity, convert: Callable[[str], Any], text: str, default: str | None) -> str:
         """Return the text of the help."""

@@ -82,25 +82,25 @@ def completions_of(path: CommandPath, node: CommandNode) -> Completions:
     """Return what a shell can complete behind a group or a command, out of its parser."""
     children = node.children if isinstance(node, Group) else {}
     options = []
-    for each in parser_of(path, node).options():
-        metavar = each.metavar if isinstance(each.metavar, str) else ""
+    for option in parser_of(path, node).options():
+        metavar = option.metavar if isinstance(option.metavar, str) else ""
         choices = tuple(metavar[1:-1].split(",")) if metavar.startswith("{") else ()
-        text = (each.help or "").partition(" [")[0].replace("%%", "%")
-        options.append(Option(tuple(each.option_strings), text, each.nargs != 0, choices))
+        text = (option.help or "").partition(" [")[0].replace("%%", "%")
+        options.append(Option(tuple(option.option_strings), text, option.nargs != 0, choices))
     return Completions(path, {name: child.summary for name, child in children.items()}, tuple(options))
 
 
 def _paths(tree: Sequence[Completions]) -> list[str]:
-    return [" ".join(["headwater", *each.path]) for each in tree if each.path]
+    return [" ".join(["headwater", *node.path]) for node in tree if node.path]
 
 
 def bash(tree: Sequence[Completions]) -> str:
     """Return the script for bash."""
     values, words = [], []
-    for each in tree:
-        path = " ".join(["headwater", *each.path])
+    for node in tree:
+        path = " ".join(["headwater", *node.path])
         plain = []
-        for option in each.options:
+        for option in node.options:
             cases = "|".join(f'"{path} {name}"' for name in option.names)
             if option.choices:
                 chosen = f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$current"))'
@@ -109,8 +109,8 @@ def bash(tree: Sequence[Completions]) -> str:
                 plain.append(cases)
         if plain:
             values.append(f"        {'|'.join(plain)}) return ;;")  # a file, by `complete -o default`
-        names = " ".join([*each.commands, *(name for option in each.options for name in option.names)])
-        guard = "" if each.commands else '[[ "$current" == -* ]] && '
+        names = " ".join([*node.commands, *(name for option in node.options for name in option.names)])
+        guard = "" if node.commands else '[[ "$current" == -* ]] && '
         words.append(f'        "{path}") {guard}COMPREPLY=($(compgen -W "{names}" -- "$current")) ;;')
     paths = "|".join(f'"{each}"' for each in _paths(tree))
     return _BASH.format(paths=paths, values="\n".join(values), words="\n".join(words))
@@ -124,8 +124,8 @@ def zsh(tree: Sequence[Completions]) -> str:
 def fish(tree: Sequence[Completions]) -> str:
     """Return the script for fish."""
     return _FISH.format(
-        paths=" ".join(f'"{each}"' for each in _paths(tree)),
-        lines="\n".join(line for each in tree for line in _fish(each)),
+        paths=" ".join(f'"{path}"' for path in _paths(tree)),
+        lines="\n".join(line for node in tree for line in _fish(node)),
     )
 
 

@@ -41,7 +41,7 @@ def compact(given: Namespace, output: CommandOutput) -> int:
     from headwater.consumers.spark.pipeline import lake  # noqa: PLC0415 - it imports SQLAlchemy
 
     files = _with_lake(given, _address(given), lambda tables: lake.compact(tables, smallest=given.fewest))
-    rewritten = [each for each in files.items() if each[1]]
+    rewritten = [item for item in files.items() if item[1]]
     output.table("rewritten", ("table", "files"), rewritten, "Files that were rewritten")
     return Exit.DONE
 

@@ -130,7 +130,7 @@ def _forwarder_state(given: Namespace) -> ForwarderState:
 
     directory, name = state_directory(given), check_name(given.of.name)
     if not (directory / f"{name}.db").exists():
-        there = sorted(each.stem for each in directory.glob("*.db"))
+        there = sorted(path.stem for path in directory.glob("*.db"))
         advice = no_such("forwarder", name, there) if there else "no forwarder ever ran"
         raise ConfigurationError(f"{advice} with {directory}: name the directory that it runs with by --state")
     return ForwarderState(directory, name)

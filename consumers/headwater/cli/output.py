@@ -90,10 +90,10 @@ class TextOutput:
 
     def findings(self, chapter: str, findings: Iterable[CheckResult]) -> Iterator[CheckResult]:
         self._print(chapter)
-        for each in findings:
-            self._print(_laid_out(each))
+        for finding in findings:
+            self._print(_laid_out(finding))
             self._out.flush()
-            yield each
+            yield finding
 
     def answer(self, text: str) -> None:
         self._out.write(printable_lines(text))
@@ -134,15 +134,15 @@ class JsonOutput:
 
     def findings(self, chapter: str, findings: Iterable[CheckResult]) -> Iterator[CheckResult]:
         written = self._document.setdefault("findings", [])
-        for each in findings:
+        for finding in findings:
             fields = {
-                "step": each.step,
-                "status": each.status.value,
-                "message": each.message,
-                "advice": each.advice or None,
+                "step": finding.step,
+                "status": finding.status.value,
+                "message": finding.message,
+                "advice": finding.advice or None,
             }
             written.append({"chapter": chapter, **fields})
-            yield each
+            yield finding
 
     def answer(self, text: str) -> None:
         self._out.write(printable_lines(text))

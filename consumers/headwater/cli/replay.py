@@ -114,7 +114,7 @@ def _check(given: Any) -> None:
     sources = _given_sources(given)
     if not sources:
         raise ConfigurationError(f"where are the events? Name them by --from {_FROM}")
-    if any(each.startswith(_STORE) for each in sources[1:]):
+    if any(source.startswith(_STORE) for source in sources[1:]):
         raise ConfigurationError("a store comes first: its rows are copied, and a bus is read on from its offsets")
     if options_of(given).lake is not None:
         if given.no_switch or given.purge or given.processes > 1 or sources[0].startswith(_STORE):
@@ -197,9 +197,11 @@ def _copied(given: Any) -> CopiedStore | None:
 @contextmanager
 def _opened_sources(given: Any, stored: Callable[[], Positions]) -> Generator[Sequence[RangeSource]]:
     with ExitStack() as stack:
-        sources = [_open(each, given.kafka, stored) for each in _given_sources(given) if not each.startswith(_STORE)]
-        for each in sources:
-            stack.callback(each.close)
+        sources = [
+            _open(source, given.kafka, stored) for source in _given_sources(given) if not source.startswith(_STORE)
+        ]
+        for source in sources:
+            stack.callback(source.close)
         yield sources
 
 

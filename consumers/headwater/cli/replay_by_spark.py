@@ -48,10 +48,10 @@ def fill_lake(given: Any, output: CommandOutput, sources: Sequence[RangeSource],
     with _Executors.opened(given, lake=address) as executors:
         lake, reader = executors.into_lake(address)
         check_coverage(lake, sources, lake.offsets(given.group), {}, accept_loss=given.accept_loss)
-        for each in sources:
-            end = ends_until(each, given.until)
-            each.read(lake.offsets(given.group), end)
-            events += read_with_progress(reader, each, end, f"reading {each.address}", show)
+        for source in sources:
+            end = ends_until(source, given.until)
+            source.read(lake.offsets(given.group), end)
+            events += read_with_progress(reader, source, end, f"reading {source.address}", show)
     output.outcome(f"{events:,} events were stored in {address.words}", {"store": address.words, "events": events})
     return Exit.DONE
 

@@ -212,14 +212,14 @@ def _list_refusals(lenses: Sequence[SessionLenses], code: int) -> int:
     threads: Any = threading
     threads._shutdown()  # noqa: SLF001 - waits for the script's threads, as the interpreter does when that is through
     try:
-        found = [message for each in lenses for message in each.refusals()]
+        found = [message for lens in lenses for message in lens.refusals()]
     except Exception as e:  # noqa: BLE001 - the script ended the JVM
         found = [f"something, perhaps: what it was can't be asked any more ({type(e).__name__})"]
     if not found:
         return code
     went_on = ". The script went on without it, so it did less here than it does without the lens" if not code else ""
     lines = [f"headwater: {len(found)} refused under the lens{went_on}:", *found]
-    print("\n  ".join(printable_lines(each) for each in lines), file=sys.stderr)
+    print("\n  ".join(printable_lines(line) for line in lines), file=sys.stderr)
     return code or Exit.JOB_FAILED
 
 

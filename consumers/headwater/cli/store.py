@@ -182,8 +182,8 @@ def size(given: Namespace, output: CommandOutput) -> int:
         with translate_errors(store.target.words), store.engine.connect() as connection:
             found = size_of(connection)
         rows = [
-            (each.table, each.rows, _bytes(each.bytes), each.oldest, each.newest, REMOVED_BY.get(each.table, ""))
-            for each in found.tables
+            (table.table, table.rows, _bytes(table.bytes), table.oldest, table.newest, REMOVED_BY.get(table.table, ""))
+            for table in found.tables
         ]
         output.table("tables", ("table", "rows", "size", "oldest", "newest", "rows are removed by"), rows)
         total = {"rows": found.rows, "size": _bytes(found.bytes), "oldest": found.oldest, "newest": found.newest}

@@ -93,7 +93,7 @@ def _read(options: StoreOptions) -> Generator[Connection]:
 
 def _give(output: CommandOutput, found: StoreComparison) -> None:
     columns = ("table", "rows", "other rows", "differing", "digest", "other digest")
-    rows = [(each.table, *each.rows, each.differing, *each.digests) for each in found.tables]
+    rows = [(table.table, *table.rows, table.differing, *table.digests) for table in found.tables]
     output.table("tables", columns, rows, "Tables of both stores")
     for name, unread in zip(("the store", "the other store"), found.unread, strict=True):
         if unread:
@@ -102,7 +102,7 @@ def _give(output: CommandOutput, found: StoreComparison) -> None:
         output.note(f"{found.explained} rows that differ because of such events aren't listed")
     if found.skipped:
         output.note(f"not compared, because their columns are others: {', '.join(found.skipped)}")
-    shown = [_difference(each) for each in found.differences]
+    shown = [_difference(difference) for difference in found.differences]
     output.table("differences", ("table", "is", "key", "columns"), shown, "Rows that differ")
     if found.differing > len(shown):
         output.note(f"these are {len(shown)} of {found.differing}; --differences shows more")

@@ -22,7 +22,7 @@ def column_facts(view: StepView) -> Iterator[FactResult]:
     for target in view.step.columns:
         role, _, column = target.partition(".")
         claims = _claims(view, role)
-        direct = [each for each in claims if each.is_direct and each.target.lower() == column.lower()]
+        direct = [claim for claim in claims if claim.is_direct and claim.target.lower() == column.lower()]
         yield from _direct(view, target, direct, has_lineage=bool(claims))
 
 
@@ -31,7 +31,7 @@ def _direct(view: StepView, target: str, claims: Sequence[ColumnClaim], *, has_l
     if not expected and not has_lineage:
         yield missed(fact, "no column lineage is reported")
         return
-    yield compare_sets(fact, map_names(expected), [_source(view, each) for each in claims], "source")
+    yield compare_sets(fact, map_names(expected), [_source(view, claim) for claim in claims], "source")
     if expected:
         yield _transformation(view, target, expected, claims)
 
@@ -42,7 +42,7 @@ def _transformation(
     fact, unsaid = f"transformation of {target}", []
     for source in expected:
         name = f"{source.role}.{source.column}"
-        kinds = {each.kind.upper() for each in claims if each.kind and _source(view, each) == name}
+        kinds = {claim.kind.upper() for claim in claims if claim.kind and _source(view, claim) == name}
         if others := sorted(kinds - source.kinds):
             true = " or ".join(sorted(source.kinds))
             return wrong(fact, f"{name} is reported as {', '.join(others)}, true is {true}")
@@ -60,7 +60,7 @@ def influence_facts(view: StepView) -> Iterator[FactResult]:
 def _influences(view: StepView, role: DatasetRole) -> Iterator[FactResult]:
     """An influence whose kind isn't said counts as of each kind."""
     expected, claims = view.step.influences_of(role), _claims(view, role)
-    indirect = [each for each in claims if not each.is_direct]
+    indirect = [claim for claim in claims if not claim.is_direct]
     kinds = sorted({kind for source in expected for kind in source.kinds})
     for kind in kinds:
         names = map_names(source for source in expected if kind in source.kinds)
@@ -73,7 +73,7 @@ def _influences(view: StepView, role: DatasetRole) -> Iterator[FactResult]:
         return
     others = [each for each in indirect if (each.kind or "").upper() not in kinds]
     allowed = {f"{name} ?" for name in map_names(expected)}
-    yield refuse_extra(fact, allowed, [f"{_source(view, each)} {(each.kind or '?').upper()}" for each in others])
+    yield refuse_extra(fact, allowed, [f"{_source(view, other)} {(other.kind or '?').upper()}" for other in others])
 
 
 def map_names(sources: Iterable[ColumnSource]) -> list[str]:
@@ -82,7 +82,7 @@ def map_names(sources: Iterable[ColumnSource]) -> list[str]:
 
 
 def _claims(view: StepView, role: DatasetRole) -> list[ColumnClaim]:
-    return [claim for each in view.targets(role) for claim in each.lineage]
+    return [claim for target in view.targets(role) for claim in target.lineage]
 
 
 def _source(view: StepView, claim: ColumnClaim) -> str:
@@ -152,7 +152,7 @@ def description_facts(view: StepView) -> Iterator[FactResult]:
 
 def _schema(view: StepView, role: DatasetRole, columns: Sequence[str]) -> FactResult:
     fact, expected = f"schema of {role}", [_column(*text.split(" ", 1)) for text in columns]
-    claims = [each.columns for each in view.targets(role) if each.columns is not None]
+    claims = [target.columns for target in view.targets(role) if target.columns is not None]
     for claim in claims:
         if not _are_equal(claim, expected):
             return wrong(fact, f"reported is {_columns_text(claim)}, true is {', '.join(columns)}")
@@ -178,18 +178,18 @@ def _columns_text(columns: Iterable[tuple[str, str | None]]) -> str:
 
 def _names(view: StepView, role: DatasetRole) -> Iterator[FactResult]:
     datasets = list(view.all_of(role))
-    is_placed = any(view.identities.has_place(each, role) for each in datasets)
+    is_placed = any(view.identities.has_place(dataset, role) for dataset in datasets)
     yield seen(f"place of {role}") if is_placed else missed(f"place of {role}", "no name of it is its place")
     if view.identities.has_names(role):
         fact = f"name of {role}"
-        is_named = any(view.identities.has_table_name(each, role) for each in datasets)
+        is_named = any(view.identities.has_table_name(dataset, role) for dataset in datasets)
         yield seen(fact) if is_named else missed(fact, "neither its name nor a symlink is its name in the catalog")
 
 
 def _lifecycle(view: StepView, role: DatasetRole, change: str) -> FactResult:
     fact = f"life cycle of {role}"
     word, _, old = change.partition(" ")
-    changes = {each.lifecycle for each in view.targets(role) if each.lifecycle}
+    changes = {target.lifecycle for target in view.targets(role) if target.lifecycle}
     others = sorted(changes - {word})
     if others:
         return wrong(fact, f"{', '.join(others)} is reported, true is {word}")
@@ -202,7 +202,7 @@ def _lifecycle(view: StepView, role: DatasetRole, change: str) -> FactResult:
 
 def _previous(view: StepView, role: DatasetRole, old: DatasetRole) -> FactResult:
     fact = f"life cycle of {role}"
-    names = [each.previous for each in view.targets(role) if each.previous]
+    names = [target.previous for target in view.targets(role) if target.previous]
     for name in names:
         if view.identities.role_of_name(name) != old:
             return wrong(fact, f"it is said to have been {name}, true is {old}")

@@ -65,7 +65,7 @@ class Observation(BaseModel):
 def read_observations(directory: Path) -> Mapping[str, Observation]:
     """Return the observations in a directory, by scenario."""
     place = directory / "observed" if (directory / "observed").is_dir() else directory
-    found = [_read(each) for each in sorted(place.glob("*.json"))] if place.is_dir() else []
+    found = [_read(path) for path in sorted(place.glob("*.json"))] if place.is_dir() else []
     if not found:
         raise ConfigurationError(
             f"there are no observations in {place}: name the directory that run.py was given by --to "

@@ -167,9 +167,9 @@ def _claims_of(target: str, inputs: object) -> Iterator[ColumnClaim]:
         source = _mapping(value)
         column, name = _text(source.get("field")) or "", _name(source)
         transformations = [_mapping(each) for each in _sequence(source.get("transformations"))]
-        for each in transformations or [{}]:
-            is_direct = (_text(each.get("type")) or ("DIRECT" if target else "INDIRECT")).upper() == "DIRECT"
-            yield ColumnClaim(target, name, column, is_direct, _text(each.get("subtype")))
+        for transformation in transformations or [{}]:
+            is_direct = (_text(transformation.get("type")) or ("DIRECT" if target else "INDIRECT")).upper() == "DIRECT"
+            yield ColumnClaim(target, name, column, is_direct, _text(transformation.get("subtype")))
 
 
 def _facet(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:

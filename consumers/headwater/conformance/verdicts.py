@@ -103,8 +103,8 @@ class Score:
 def scores(findings: Iterable[Finding]) -> list[Score]:
     """Return a score for each scenario, and last one for all of them."""
     counts: dict[str, Counter[Verdict]] = {}
-    for each in findings:
-        counts.setdefault(each.scenario, Counter())[each.verdict] += 1
+    for finding in findings:
+        counts.setdefault(finding.scenario, Counter())[finding.verdict] += 1
     total: Counter[Verdict] = Counter()
     for count in counts.values():
         total.update(count)

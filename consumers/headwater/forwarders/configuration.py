@@ -83,11 +83,11 @@ EVERYTHING: Final = NameFilter()
 
 
 def _compiled(patterns: Patterns) -> list[re.Pattern[str]]:
-    return [name_pattern(each) for each in patterns]
+    return [name_pattern(pattern) for pattern in patterns]
 
 
 def _any_matches(patterns: Collection[re.Pattern[str]], names: Iterable[str]) -> bool:
-    return any(each.fullmatch(name) for name in names for each in patterns)
+    return any(pattern.fullmatch(name) for name in names for pattern in patterns)
 
 
 _ADVICE = "write async def handle(self, batch)"

@@ -45,20 +45,20 @@ class Rejection(NamedTuple):
         error = self.error
         if len(error) > _MAX_ERROR_LENGTH:
             error = f"{error[: _MAX_ERROR_LENGTH - 1]}…"
-        for each in self.records:
+        for record in self.records:
             yield DeadLetter(
                 self.reason,
                 error,
                 source,
-                each.partition,
-                each.offset,
-                each.data,
+                record.partition,
+                record.offset,
+                record.data,
                 topic_name=topic,
-                key=each.key,
-                headers=each.headers,
+                key=record.key,
+                headers=record.headers,
                 event=self.event,
                 kind=self.kind,
-                append_time=each.append_time,
+                append_time=record.append_time,
             )
 
 
@@ -79,7 +79,7 @@ def decode_records(codec: Codec, records: Sequence[BusRecord], lineage: LineageC
     batch = ForwarderBatch([], [])
     for record in records:
         _add(codec, record, batch)
-    lineage.remember(each.event for each in batch.events if isinstance(each.event, JobLineage))
+    lineage.remember(event.event for event in batch.events if isinstance(event.event, JobLineage))
     return batch
 
 

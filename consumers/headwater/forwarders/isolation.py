@@ -74,8 +74,8 @@ class EventIsolation:
 
     async def probe(self, events: Sequence[BusEvent]) -> bool:
         """Return whether the target takes any of some events, each of which is the first of its key."""
-        firsts = {_key_of(each): each for each in reversed(events)}.values()
-        sent = [each for each in firsts if self._has_message(each)]
+        firsts = {_key_of(event): event for event in reversed(events)}.values()
+        sent = [first for first in firsts if self._has_message(first)]
         for each in random.sample(sent, min(_PROBES, len(sent))):
             if await self._try(each) is None:
                 return True
@@ -85,20 +85,20 @@ class EventIsolation:
         """Send all, in order. One that fails is a dead letter once another one was taken after it."""
         failed: dict[int, tuple[BusEvent, TransientError]] = {}
         blocked: set[object] = set()
-        for each in events:
-            if id(each) in self._done or _key_of(each) in blocked:
+        for event in events:
+            if id(event) in self._done or _key_of(event) in blocked:
                 continue
-            error = await self._try_some_times(each)
+            error = await self._try_some_times(event)
             if error is None:
-                if self._taken == [each]:
+                if self._taken == [event]:
                     await self._give_up(failed)
                 continue
-            blocked.add(_key_of(each))
+            blocked.add(_key_of(event))
             if not asks_to_wait(error):
-                failed[id(each)] = each, error
+                failed[id(event)] = event, error
         if failed and self._taken and await self._takes_again():
             await self._give_up(failed)
-        self._result.postponed = [each for each in events if id(each) not in self._done]
+        self._result.postponed = [event for event in events if id(event) not in self._done]
         return self._result
 
     async def _give_up(self, failed: dict[int, tuple[BusEvent, TransientError]]) -> None:

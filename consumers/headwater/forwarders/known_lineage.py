@@ -33,7 +33,7 @@ class LineageCache:
 
     def remember(self, events: Iterable[JobLineage]) -> None:
         """Keep events, each of them whole. They are on disk when this returns."""
-        newest = {each.fingerprint: each for each in events}
+        newest = {event.fingerprint: event for event in events}
         if not newest:
             return
         rows = [(fingerprint, self._codec.encode(each), wall_micros()) for fingerprint, each in newest.items()]

@@ -80,28 +80,28 @@ class ForwardersHealth:
 
     @property
     def is_alive(self) -> bool:
-        return all(each.is_alive for each in self.metrics)
+        return all(metric.is_alive for metric in self.metrics)
 
     @property
     def is_ready(self) -> bool:
         """Whether all have a bus. A target that is away is no reason to take the process away from the others."""
-        return all(each.has_polled for each in self.metrics)
+        return all(metric.has_polled for metric in self.metrics)
 
     @property
     def fault(self) -> str | None:
-        faults = [f"{each.name} waits for {each.fault}" for each in self.metrics if each.fault]
+        faults = [f"{metric.name} waits for {metric.fault}" for metric in self.metrics if metric.fault]
         return "; ".join(faults) or None
 
     def render(self) -> Iterator[str]:
         for name, (kind, text) in _FIGURES.items():
-            values = {each.name: figure for each in self.metrics if (figure := _figure(each, name)) is not None}
+            values = {metric.name: figure for metric in self.metrics if (figure := _figure(metric, name)) is not None}
             ending = "_total" if kind == "counter" else ""
             yield from labelled_lines(f"{_PREFIX}{name}{ending}", "forwarder", text, values, kind)
         yield f"# HELP {_PREFIX}failures_total Failed attempts, by cause."
         yield f"# TYPE {_PREFIX}failures_total counter"
-        for each in self.metrics:
-            for cause, count in sorted(each.waits_by.items()):
-                yield f'{_PREFIX}failures_total{{forwarder="{each.name}",cause="{cause}"}} {count}'
+        for metric in self.metrics:
+            for cause, count in sorted(metric.waits_by.items()):
+                yield f'{_PREFIX}failures_total{{forwarder="{metric.name}",cause="{cause}"}} {count}'
 
 
 _FIGURES: Final = {

@@ -200,8 +200,8 @@ class ForwarderProcess:
         self._status_failed = False
 
     def start(self) -> None:
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         for each in self._hosted:
@@ -209,7 +209,7 @@ class ForwarderProcess:
 
     @property
     def is_running(self) -> bool:
-        return any(each.is_alive() for each in self._threads)
+        return any(thread.is_alive() for thread in self._threads)
 
     def wait(self) -> None:
         """Return when all have ended. Writes the status meanwhile."""
@@ -218,8 +218,8 @@ class ForwarderProcess:
             if time.monotonic() >= write_at:
                 self.write_status()
                 write_at = time.monotonic() + _STATUS_SECONDS
-            for each in self._threads:
-                each.join(0.05)
+            for thread in self._threads:
+                thread.join(0.05)
         self.write_status()
         failed = next((each.error for each in self._hosted if each.error is not None), None)
         if failed is not None:

@@ -144,7 +144,7 @@ class ForwarderRunner:
         self._pending = dict(batch.next)
         self._lost = {id(each) for each in lost} | {id(each) for each in self._postponed if id(each) in self._lost}
         events = [*lost, *decoded.events]
-        wanted = [each for each in events if self._is_wanted(each)]
+        wanted = [event for event in events if self._is_wanted(event)]
         self.metrics.filtered += len(events) - len(wanted)
         result = DeliveryResult()
         postponed = self._still_ours(self._postponed)
@@ -155,7 +155,7 @@ class ForwarderRunner:
         self.metrics.postponed = len(self._postponed)
         await asyncio.to_thread(self._settle, [*decoded.rejections, *map(self._rejection, result.unsent)])
         self._reached.update(self._pending)
-        times = [each.append_time for each in batch.records if each.append_time]
+        times = [record.append_time for record in batch.records if record.append_time]
         self.metrics.sent_until = max(times, default=self.metrics.sent_until)
         if time.monotonic() >= self._commit_at or not batch.next:
             await self._commit()
@@ -166,7 +166,7 @@ class ForwarderRunner:
     def _settle(self, rejections: Sequence[Rejection]) -> None:
         """Keep what can't be sent. Offsets are committed after it."""
         if rejections:
-            self._letters.add_dead_letters(each for one in rejections for each in one.letters(*self._bus))
+            self._letters.add_dead_letters(letter for one in rejections for letter in one.letters(*self._bus))
             self.metrics.dead_letters += len(rejections)
             _log_letters(self._settings.name, rejections)
 
@@ -226,8 +226,8 @@ class ForwarderRunner:
 
     def _still_ours(self, events: Sequence[BusEvent]) -> Sequence[BusEvent]:
         self._drop_lost()
-        owned = {partition for partition in {each.record.partition for each in events} if self._owns(partition)}
-        return [each for each in events if each.record.partition in owned or id(each) in self._lost]
+        owned = {partition for partition in {event.record.partition for event in events} if self._owns(partition)}
+        return [event for event in events if event.record.partition in owned or id(event) in self._lost]
 
     async def _pause(self, seconds: float) -> None:
         """Wait, and stay a member of the group. Raises StopRequested."""
@@ -293,8 +293,8 @@ def _log_gap(name: str, gap: OffsetGap) -> None:
 
 
 def _log_letters(name: str, rejections: Sequence[Rejection]) -> None:
-    for each in rejections[:10]:
-        fields = {"reason": each.reason.value, "kind": each.kind, "error": each.error[:300]}
+    for rejection in rejections[:10]:
+        fields = {"reason": rejection.reason.value, "kind": rejection.kind, "error": rejection.error[:300]}
         _LOG.warning("%s: a dead letter", name, extra={"headwater": fields})
     if len(rejections) > 10:
         _LOG.warning("%s: %d more dead letters of the same batch", name, len(rejections) - 10)

@@ -24,9 +24,9 @@ class SecretFilter:
     """Hides secrets in texts: as they are, in another case, percent-encoded, in hexadecimal digits and in base64."""
 
     def __init__(self, secrets: Iterable[str | None]) -> None:
-        values = {spelling.casefold() for each in secrets if each for spelling in _spellings(each)}
-        self._short: Final = sorted((each for each in values if len(each) < _LENGTH), key=len, reverse=True)
-        self._parts: Final = {part for each in values for part in _parts(each)}
+        values = {spelling.casefold() for secret in secrets if secret for spelling in _spellings(secret)}
+        self._short: Final = sorted((value for value in values if len(value) < _LENGTH), key=len, reverse=True)
+        self._parts: Final = {part for value in values for part in _parts(value)}
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, str]) -> SecretFilter:
@@ -50,7 +50,7 @@ class SecretFilter:
         try:
             yield
         except HeadwaterError as e:
-            e.args = tuple(self.hide(each) if isinstance(each, str) else each for each in e.args)
+            e.args = tuple(self.hide(arg) if isinstance(arg, str) else arg for arg in e.args)
             raise
 
     def _hidden_word(self, found: re.Match[str]) -> str:

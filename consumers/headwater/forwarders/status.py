@@ -65,7 +65,7 @@ class ForwarderProgress:
     def record_lost(self, gaps: Iterable[OffsetGap]) -> None:
         """Keep what was lost, for whoever asks for the status. The same gap is kept once."""
         with self._state.transaction() as connection:
-            rows = [(*each.partition, each.first, each.end, each.reason.value, time.time()) for each in gaps]
+            rows = [(*gap.partition, gap.first, gap.end, gap.reason.value, time.time()) for gap in gaps]
             connection.executemany("INSERT OR IGNORE INTO lost VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             newest = "SELECT found_at FROM lost ORDER BY found_at DESC LIMIT 1 OFFSET ?"
             connection.execute(f"DELETE FROM lost WHERE found_at < ({newest})", (_MOST_LOST - 1,))  # noqa: S608

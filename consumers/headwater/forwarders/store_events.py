@@ -98,15 +98,15 @@ def lineage_event(rows: LineageRows) -> JobLineage:
     """Return the job lineage."""
     row = rows.lineage
     sides: dict[str, list[dict[str, Any]]] = {_SOURCE: [], "SINK": []}
-    for each in rows.tables:
-        place = {"dataset": _dataset(each), "table": _table_name(each)}
-        place |= {name: each[name] for name in ("format", "branch", "opaque")}
-        sides[each["side"]].append(
-            {**json.loads(each["detail"] or "{}"), **_present(place), "dataset": place["dataset"]}
+    for table in rows.tables:
+        place = {"dataset": _dataset(table), "table": _table_name(table)}
+        place |= {name: table[name] for name in ("format", "branch", "opaque")}
+        sides[table["side"]].append(
+            {**json.loads(table["detail"] or "{}"), **_present(place), "dataset": place["dataset"]}
         )
     columns = [
-        _present({**{name: each[name] for name in ("output", "input", "derivation", "expression")}, **_paths(each)})
-        for each in rows.columns
+        _present({**{name: column[name] for name in ("output", "input", "derivation", "expression")}, **_paths(column)})
+        for column in rows.columns
     ]
     fields = {
         **_envelope(UUID(bytes=hash_key("store_lineage", (row["fingerprint"], row["variant"]))), 1, rows.time),
@@ -142,8 +142,8 @@ def commit_event(rows: CommitRows) -> Committed:
         "operation": row["operation"],
         "application": row["application"] or "",
         "run": None if row["run"] is None else UUID(bytes=row["run"]),
-        "inputs": [_input(each) for each in rows.reads],
-        "outputs": [_output(each, rows, places) for each in rows.writes],
+        "inputs": [_input(read) for read in rows.reads],
+        "outputs": [_output(write, rows, places) for write in rows.writes],
     }
     event = _validated(Committed, fields)
     assert isinstance(event, Committed)  # noqa: S101 - it was asked for

@@ -137,17 +137,17 @@ def _newest_commits(connection: Connection) -> Iterator[StoredRow]:
 
 
 def _commits(connection: Connection, commits: Sequence[StoredRow]) -> Iterator[Event]:
-    ids = [each["id"] for each in commits]
+    ids = [commit["id"] for commit in commits]
     reads, writes = (_accesses(connection, kind, ids) for kind in (t.READ, t.WRITE))
     hidden = _hidden_writes(connection, ids)
     made_from = _made_from(connection, [row["id"] for rows in writes.values() for row in rows])
-    lineages = _lineages(connection, {each["fingerprint"] for each in commits})
-    for each in commits:
-        rows = CommitRows(each, reads.get(each["id"], []), writes.get(each["id"], []), made_from)
+    lineages = _lineages(connection, {commit["fingerprint"] for commit in commits})
+    for commit in commits:
+        rows = CommitRows(commit, reads.get(commit["id"], []), writes.get(commit["id"], []), made_from)
         if not rows.writes or hidden.intersection(row["id"] for row in rows.writes):
             continue
-        if (found := lineages.pop(each["fingerprint"], None)) is not None:
-            yield lineage_event(LineageRows(*found, time=each["last"]))
+        if (found := lineages.pop(commit["fingerprint"], None)) is not None:
+            yield lineage_event(LineageRows(*found, time=commit["last"]))
         yield commit_event(rows)
 
 

@@ -119,8 +119,8 @@ class ForwarderContract:
 
     def test_batches_of_one_are_the_same(self) -> None:
         async def one_by_one(forwarder: Forwarder) -> None:
-            for each in bus_events(self.events):
-                await forwarder.handle([each])
+            for bus_event in bus_events(self.events):
+                await forwarder.handle([bus_event])
 
         self._run(one_by_one)
         self._assert_arrived()
@@ -227,7 +227,7 @@ class ForwarderContract:
     def _assert_arrived(self, but: Event | None = None) -> None:
         """All messages, nothing else, and those of one key in order."""
         messages = {event.event_id: list(self.identities(event)) for event in self.events if event != but}
-        expected = [each for event in self.events if event != but for each in messages[event.event_id]]
+        expected = [message for event in self.events if event != but for message in messages[event.event_id]]
         arrived = list(dict.fromkeys(self.arrived()))
         assert not (lost := set(expected) - set(arrived)), f"never arrived: {lost}"
         assert not (others := set(arrived) - set(expected)), f"nobody sent these: {others}"
@@ -237,7 +237,7 @@ class ForwarderContract:
         by_key: dict[bytes | None, list[int]] = {}
         for event in self.events:
             if event != but:
-                by_key.setdefault(key_of(event), []).extend(places[each] for each in messages[event.event_id])
+                by_key.setdefault(key_of(event), []).extend(places[message] for message in messages[event.event_id])
         for key, found in by_key.items():
             assert found == sorted(found), f"events of the key {key!r} changed places"
 

@@ -150,8 +150,8 @@ def target_of(name: str) -> MemoryTarget[Any]:
 def arrived(name: str) -> list[Event]:
     """The events that arrived for a listener of this name, in order; a second copy of one is left out."""
     first: dict[EventId, Event | EventRecord] = {}
-    for each in list(target_of(name).items):
-        first.setdefault(each.event_id, each)
+    for item in list(target_of(name).items):
+        first.setdefault(item.event_id, item)
     events = (each.event if isinstance(each, EventRecord) else each for each in first.values())
     return [event for event in events if isinstance(event, Event)]
 

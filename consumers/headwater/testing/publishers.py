@@ -53,7 +53,7 @@ class PublisherContract(DurableListenerContract):
 
     def test_what_is_not_known_here_arrives_as_it_was(self) -> None:
         """A driver of a later version left it: nothing but its bytes is right."""
-        self._assert_passed_on([from_the_future(each) for each in batch(EXAMPLES[:3]).records])
+        self._assert_passed_on([from_the_future(record) for record in batch(EXAMPLES[:3]).records])
 
     def test_a_large_event_arrives(self) -> None:
         """The largest that there are: longer ones are cut into parts when they are made."""

@@ -64,9 +64,9 @@ class LineageMetaContract:
         store = self.create()
         store.store_source_table_lineage(table())
         store.store_sink_data_lineage(snapshot(1, 7))
-        for each in (*store.source_table_lineages(), *store.sink_data_lineages()):
-            assert each.create_time is not None
-            assert abs(each.create_time - datetime.now(timezone.utc)) < _NEAR
+        for lineage in (*store.source_table_lineages(), *store.sink_data_lineages()):
+            assert lineage.create_time is not None
+            assert abs(lineage.create_time - datetime.now(timezone.utc)) < _NEAR
 
     def test_storing_what_is_there_changes_nothing(self) -> None:
         store = self.create()
@@ -134,10 +134,10 @@ class LineageMetaContract:
             one = table().model_copy(update={"catalog": catalog})
             store.store_source_table_lineage(one)
             store.store_sink_data_lineage(DataLineage(**one.model_dump(), barrier_id=1, snapshot_id=number))
-        assert sorted(str(each.catalog) for each in store.source_table_lineages()) == ["attic", "lake"]
-        found = {each.catalog: each.snapshot_id for each in store.sink_data_lineages()}
+        assert sorted(str(lineage.catalog) for lineage in store.source_table_lineages()) == ["attic", "lake"]
+        found = {lineage.catalog: lineage.snapshot_id for lineage in store.sink_data_lineages()}
         assert found == {"lake": 3, "attic": 4}
-        assert [each.snapshot_id for each in store.sink_data_lineages(where.catalog == "lake")] == [3]
+        assert [lineage.snapshot_id for lineage in store.sink_data_lineages(where.catalog == "lake")] == [3]
 
     def test_numbers_and_names_of_any_kind(self) -> None:
         store = self.create()
@@ -248,7 +248,7 @@ class AsyncLineageMetaContract(LineageMetaContract):
             jobs = [f"job{number}" for number in range(20)]
             await asyncio.gather(*(store.store_sink_table_lineage(table(job)) for job in jobs))
             for job in jobs:
-                assert [each.job async for each in store.sink_table_lineages(where.job == job)] == [job]
+                assert [lineage.job async for lineage in store.sink_table_lineages(where.job == job)] == [job]
 
         self.loop.run_until_complete(check())
 
@@ -261,7 +261,7 @@ class AsyncLineageMetaContract(LineageMetaContract):
                 async with aclosing(store.sink_table_lineages()) as found:  # type: ignore[type-var]
                     async for _row in found:
                         break
-            assert len([each async for each in store.sink_table_lineages()]) == 40
+            assert len([lineage async for lineage in store.sink_table_lineages()]) == 40
 
         self.loop.run_until_complete(check())
 
@@ -272,7 +272,7 @@ class AsyncLineageMetaContract(LineageMetaContract):
                 await store.store_sink_table_lineage(table(f"job{number}"))
 
             async def read() -> int:
-                return len([each async for each in store.sink_table_lineages()])
+                return len([lineage async for lineage in store.sink_table_lineages()])
 
             for turns in range(40):
                 reading = asyncio.ensure_future(read())

@@ -14,21 +14,19 @@ from headwater.errors import ConfigurationError
 from headwater.events.clock import moment_of
 from headwater.lineage.questions.answers import AnswerLimit, micros_of_argument
 from headwater.lineage.questions.datasets import Dataset, load_datasets
-from headwater.lineage.questions.known_limits import add_known_limits
+from headwater.lineage.questions.lineage_answers import add_known_limits
 from headwater.lineage.questions.names import ResolvedName, find_all
 from headwater.lineage.questions.start_points import StartPoint, StartSelector, find_starts
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.versions.answers import ContainedVersion, LackedVersion, SharedAncestor, TableAt
+from headwater.versions.answers import ContainedVersion, LackedVersion, Lateness, SharedAncestor, TableAt
 from headwater.versions.consistency import SharedVersions, VersionComparison
 from headwater.versions.contents import ContentsReader
 from headwater.versions.differences import LackedCommit, farthest, lacked_commits, reaches_of
-from headwater.versions.fixed_versions import FixedVersion
+from headwater.versions.fixed_versions import FixedVersion, load_generations
 from headwater.versions.histories import TooNear
-from headwater.versions.misses import Lateness
 from headwater.versions.model import Doubt, SourceState, TableContents, Version
-from headwater.versions.read_versions import load_generations
 from headwater.versions.table_parts import PartKind, part_of, split_branch
 
 T = TypeVar("T")

@@ -81,7 +81,7 @@ def _find_fault(config: type[C], keys: Keys, key: str, value: str, before: str) 
     try:
         config.model_validate(content)
     except ValidationError as e:
-        faults = (each for each in e.errors(include_url=False, include_input=False) if each["type"] != "missing")
+        faults = (error for error in e.errors(include_url=False, include_input=False) if error["type"] != "missing")
         own = [each["msg"].removeprefix("Value error, ") for each in faults if each["loc"][:1] == (keys.fields[key],)]
         return f"{before}{key}: {'; '.join(own)}" if own else None
     return None
@@ -161,8 +161,8 @@ def _types(annotation: Any) -> Iterator[Any]:
     if origin is None:
         yield annotation
     elif origin in _UNIONS:
-        for each in get_args(annotation):
-            yield from _types(each)
+        for arg in get_args(annotation):
+            yield from _types(arg)
     elif origin is Annotated:
         yield from _types(get_args(annotation)[0])
     else:

@@ -144,9 +144,9 @@ def read_index(directory: Path) -> tuple[BundledArchive, ...]:
     """The index of this wheel's archives; empty where it has none."""
     try:
         lines: list[dict[str, Any]] = json.loads((directory / _INDEX).read_text("utf-8"))
-        for each in lines:
-            each["jars"] = tuple(each["jars"])
-        return tuple(BundledArchive(**each) for each in lines)
+        for line in lines:
+            line["jars"] = tuple(line["jars"])
+        return tuple(BundledArchive(**line) for line in lines)
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, TypeError, KeyError) as e:
@@ -156,7 +156,7 @@ def read_index(directory: Path) -> tuple[BundledArchive, ...]:
 
 def write_index(archives: Iterable[BundledArchive], directory: Path) -> None:
     """Write the index of a directory of archives."""
-    lines = sorted((asdict(each) for each in archives), key=str)
+    lines = sorted((asdict(archive) for archive in archives), key=str)
     (directory / _INDEX).write_text(json.dumps(lines, indent=0), "utf-8")
     read_index.cache_clear()
 

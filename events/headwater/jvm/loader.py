@@ -343,9 +343,9 @@ class SharedLoader:
 
 def _merge(found: Iterable[ArchiveFacts]) -> ArchiveFacts:
     facts = list(found)
-    left_out = {name: why for each in facts for name, why in each.left_out.items()}
-    missing = tuple(line for each in facts for line in each.missing)
-    return ArchiveFacts(left_out, missing, tuple(line for each in facts for line in each.absent))
+    left_out = {name: why for fact in facts for name, why in fact.left_out.items()}
+    missing = tuple(line for fact in facts for line in fact.missing)
+    return ArchiveFacts(left_out, missing, tuple(line for fact in facts for line in fact.absent))
 
 
 def root_message(error: BaseException | None) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.local import JavaRuntime, MissingRequirementError, java
-from headwater.local.java_for_spark import java_home_for_spark
+from headwater.local.java import java_home_for_spark
 from headwater.plugins import extra_command
 
 

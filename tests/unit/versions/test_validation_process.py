@@ -19,6 +19,7 @@ from headwater.versions.validation.model import (
     RedirectedOutput,
     ResultStart,
     SampleRow,
+    UnvalidatableError,
     ValidationOutcome,
     ValidationPlan,
     ValidationRequest,
@@ -26,7 +27,6 @@ from headwater.versions.validation.model import (
     dump_outcome,
     load_outcome,
 )
-from headwater.versions.validation.obstacles import UnvalidatableError
 from headwater.versions.validation.process import JobCommand, marks_of, validate
 from headwater.versions.validation.rendering import as_page, comparison_page, verdict_of
 from headwater.versions.validation.results import ResultTables, full_name, problems_of_uses

@@ -56,10 +56,10 @@ class Results:
 
     def left_out(self) -> list[TableOfJob]:
         """Return the tables that the report wrote in the run before, and not in the one that failed."""
-        return [each for each in self.steps if each.does is TableAccess.WRITES and each.last_run != self.failed.run]
+        return [step for step in self.steps if step.does is TableAccess.WRITES and step.last_run != self.failed.run]
 
     def written(self) -> list[TableOfJob]:
-        return [each for each in self.steps if each.does is TableAccess.WRITES and each.last_run == self.failed.run]
+        return [step for step in self.steps if step.does is TableAccess.WRITES and step.last_run == self.failed.run]
 
     def changes(self) -> Iterator[tuple[str, HistoryEntry]]:
         """Yield what was done to tables since they were created."""
@@ -139,7 +139,7 @@ def together(results: Results) -> tuple[str, str]:
     if results.together.is_consistent:
         return states, "They belong together: both were made from one state."
     share = f"the share of {name(TOP10)} in {name(REVENUE)}"
-    fitting = " and ".join(at(each.table.dataset.label, each.table.snapshot) for each in results.aligned.rows)
+    fitting = " and ".join(at(row.table.dataset.label, row.table.snapshot) for row in results.aligned.rows)
     return states, (
         f"They don't belong together: {share} would be computed from two different states. Those that do are {fitting}."
     )

@@ -49,7 +49,7 @@ def _tiles(results: Results) -> Iterator[Tile]:
     columns, tables, jobs = facts.reach_of_price(results)
     reach = f"in {facts.count(tables, 'table')}, by {' and '.join(jobs)}"
     yield Tile("A change of orders.price breaks", facts.count(columns, "column"), reach, "price")
-    left = ", ".join(facts.name(each.table) for each in results.left_out())
+    left = ", ".join(facts.name(sink.table) for sink in results.left_out())
     yield Tile("The newest run of", f"{results.failed.job} failed", f"{left} was left as it was", "failure", "bad")
     until = f"{results.complete_until:%H:%M:%S} UTC" if results.complete_until else "not known"
     gaps = "and nothing is known to be missing" if not results.gaps.rows else facts.count(len(results.gaps), "gap")
@@ -58,8 +58,8 @@ def _tiles(results: Results) -> Iterator[Tile]:
 
 def _tables(results: Results) -> Chapter:
     jobs = {run.job: Mark("stream") for run in results.runs if run.job and run.job_type == "STREAMING"}
-    jobs |= {each.job: Mark("✕ its last run failed", is_bad=True) for each in results.left_out() if each.job}
-    left = {each.table: Mark("not written by the last run", is_bad=True) for each in results.left_out()}
+    jobs |= {sink.job: Mark("✕ its last run failed", is_bad=True) for sink in results.left_out() if sink.job}
+    left = {sink.table: Mark("not written by the last run", is_bad=True) for sink in results.left_out()}
     return Chapter(
         "tables",
         "The tables, and the jobs that make them",
@@ -147,9 +147,9 @@ def _run(run: Run) -> tuple[object, ...]:
 
 def _changes(results: Results) -> Chapter:
     rows = [
-        (moment(seconds_of(each.at) if each.at else None), code(name), each.kind, ", ".join(each.changes))
+        (moment(seconds_of(change.at) if change.at else None), code(name), change.kind, ", ".join(change.changes))
         for name in TABLES
-        for each in results.histories[name]
+        for change in results.histories[name]
     ]
     words = "Every change of a definition, with the columns before and after it: which snapshot has which can be asked."
     return Chapter("changes", "What was done to the tables", words, (table(("When", "Table", "What", "Change"), rows),))
@@ -157,8 +157,8 @@ def _changes(results: Results) -> Chapter:
 
 def _completeness(results: Results) -> Chapter:
     until = seconds_of(results.complete_until) if results.complete_until else "nothing is known of that"
-    rows = [(each.reason or each.cause.value, each.detail, each.dataset, each.job) for each in results.gaps]
-    lacks = [concatenate(Markup("<li>"), limit_text(each), Markup("</li>")) for each in facts.limits_of(results)]
+    rows = [(gap.reason or gap.cause.value, gap.detail, gap.dataset, gap.job) for gap in results.gaps]
+    lacks = [concatenate(Markup("<li>"), limit_text(limit), Markup("</li>")) for limit in facts.limits_of(results)]
     missing = concatenate(Markup('<p>Answers may lack:</p><ul class="limits">'), *lacks, Markup("</ul>"))
     parts = [
         callout(

@@ -113,7 +113,7 @@ def _completeness(results: Results, store: str) -> Iterator[str]:
         yield f"{facts.count(len(results.gaps), 'gap')}, listed by: {facts.gap_command(store)}"
     else:
         yield "no gaps: nothing is known to be missing"
-    yield from (f"{each.about}: {each.detail or each.why.value}" for each in facts.limits_of(results))
+    yield from (f"{limit.about}: {limit.detail or limit.why.value}" for limit in facts.limits_of(results))
 
 
 def _tree(answer: LineageAnswer[Any]) -> list[str]:

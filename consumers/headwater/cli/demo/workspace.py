@@ -175,7 +175,7 @@ class Workspace:
             "spark.sql.catalog.lake.warehouse": str(self.place / "warehouse"),
         }
         sections = (_SPARK | tables, self.headwater_conf())
-        text = "\n".join("".join(f"{key} {value}\n" for key, value in each.items()) for each in sections)
+        text = "\n".join("".join(f"{key} {value}\n" for key, value in section.items()) for section in sections)
         self.conf.write_text(text, encoding="utf-8")
 
     def _environment(self) -> dict[str, str]:

@@ -155,8 +155,8 @@ class Supervisor:
         """Stop all, the writer first; what one raises doesn't keep the others running."""
         with ExitStack() as stops:
             stops.callback(self._note_end, fault)
-            for each in self._parts.values():
-                stops.callback(each.stop)
+            for part in self._parts.values():
+                stops.callback(part.stop)
 
     def _note_end(self, fault: str) -> None:
         self.state.phase = Phase.STOPPED

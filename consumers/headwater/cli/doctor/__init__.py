@@ -59,9 +59,9 @@ def doctor(given: Namespace, output: CommandOutput) -> int:
     logging.getLogger("headwater").addHandler(logging.NullHandler())  # what matters of it stands in the findings
     counts: Counter[tuple[bool, CheckStatus]] = Counter()
     for title, findings in _chapters(found, frozenset(given.listener)):
-        shown = (secrets.mask(each) for each in findings)
-        for each in output.findings(title, shown):
-            counts[title == CONFIGURATION or each.step == FACTORY, each.status] += 1
+        shown = (secrets.mask(finding) for finding in findings)
+        for finding in output.findings(title, shown):
+            counts[title == CONFIGURATION or finding.step == FACTORY, finding.status] += 1
     totals = {state.value: sum(_of(counts, state)) for state in reversed(CheckStatus)}
     output.outcome(", ".join(f"{state}: {total}" for state, total in totals.items()), {"summary": totals})
     return _exit(counts)

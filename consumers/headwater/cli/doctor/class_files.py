@@ -61,9 +61,9 @@ class _ClassPath:
     """Spark's jars, and the configuration's that are on this machine; packages are where Ivy has put them."""
 
     def __init__(self, conf: Mapping[str, str], jars: Path) -> None:
-        packages = [each.strip() for each in conf.get("spark.jars.packages", "").split(",") if each.strip()]
+        packages = [package.strip() for package in conf.get("spark.jars.packages", "").split(",") if package.strip()]
         ivy = Path(conf.get("spark.jars.ivy") or Path.home() / ".ivy2") / "jars"
-        resolved = [ivy / f"{'_'.join(each.split(':')[:2])}-{each.split(':')[-1]}.jar" for each in packages]
+        resolved = [ivy / f"{'_'.join(package.split(':')[:2])}-{package.split(':')[-1]}.jar" for package in packages]
         named = [*conf.get("spark.jars", "").split(","), *conf.get("spark.driver.extraClassPath", "").split(":")]
         self._named = [*jars.glob("*.jar"), *(path_of(each.strip()) for each in named if each.strip()), *resolved]
         self._needed = list(ivy.glob("*.jar")) if packages else []
@@ -95,8 +95,8 @@ def _are_in_wheel(class_path: _ClassPath) -> bool:
         return False
     identities, shared = class_path.identities, groups[0].sources
     return all(
-        each.probe in places and find_bundled(each.digest(shared), release, places[each.probe], identities)
-        for each in groups
+        group.probe in places and find_bundled(group.digest(shared), release, places[group.probe], identities)
+        for group in groups
     )
 
 

@@ -71,7 +71,7 @@ def _declared_first(options: Mapping[str, str]) -> dict[tuple[str, str], str]:
         translate_errors(store.target.words),
         store.engine.connect() as connection,
     ):
-        return {(each.catalog, each.name): each.value for each in load_switches(connection)}
+        return {(switch.catalog, switch.name): switch.value for switch in load_switches(connection)}
 
 
 _HIDDEN: Final = "***"
@@ -190,8 +190,8 @@ def _enabled(given: DriverConfiguration) -> CheckResult:
 
 def _listeners(given: DriverConfiguration, only: frozenset[str]) -> Iterator[CheckResult]:
     names = given.settings.listener_names
-    for each in sorted(only - {*names}):
-        yield CheckResult.error("listeners", no_such("listener", each, names), "name one that the configuration has")
+    for name in sorted(only - {*names}):
+        yield CheckResult.error("listeners", no_such("listener", name, names), "name one that the configuration has")
     if not names:
         words = f"{PREFIX}listeners names nobody: whatever is captured is delivered to no one"
         yield CheckResult.error("listeners", words, f"{PREFIX}listeners=kafka, or log for one that needs no server")

@@ -57,7 +57,7 @@ def check_format_jars(conf: Mapping[str, str], spark: str, jars: Path | None) ->
 
 
 def _names(jars: Path | None) -> list[str]:
-    return [] if jars is None else sorted(each.name for each in jars.glob("*.jar"))
+    return [] if jars is None else sorted(path.name for path in jars.glob("*.jar"))
 
 
 def _artifacts(words: Iterable[str]) -> Iterator[tuple[str, _Format, str]]:
@@ -97,7 +97,7 @@ def _hook() -> CheckResult:
         "-I keeps it from reading such files"
     )
     advice = f"{_INSTALL}: {sys.executable} -m pip install headwater"
-    if any(".zip" in each for each in _places()):
+    if any(".zip" in place for place in _places()):
         words = "headwater is imported from a zip, so drivers don't find it by their configuration alone"
         return CheckResult.warning("hook", words, f"call headwater.listeners.install(spark) in the job; or {advice}")
     return CheckResult.error("hook", words, advice)
@@ -105,7 +105,7 @@ def _hook() -> CheckResult:
 
 def _formats() -> Iterator[CheckResult]:
     found = installed()
-    yield CheckResult.ok("formats", f"asked in this order: {', '.join(each.name for each in found.plugins)}")
+    yield CheckResult.ok("formats", f"asked in this order: {', '.join(plugin.name for plugin in found.plugins)}")
     for each in found.broken:
         words = f"{each.name} is left out: {each.why}"
         yield CheckResult.error("formats", words, "put it right, or uninstall what brings it: all others are at work")
@@ -167,9 +167,9 @@ def _reflection() -> Iterator[CheckResult]:
 def _look_for_members(jars: Path) -> tuple[int, list[str]]:
     """How many members were looked for, and which aren't there."""
     classes = Jars(sorted(jars.glob("*.jar")))
-    parts = [each for each in java_parts() if classes.find(each.probe) is not None]
-    members = [each for each in read_reflection(parts).members if each.is_checked]
-    return len(members), [str(each) for each in members if not _is_there(each, classes)]
+    parts = [part for part in java_parts() if classes.find(part.probe) is not None]
+    members = [member for member in read_reflection(parts).members if member.is_checked]
+    return len(members), [str(member) for member in members if not _is_there(member, classes)]
 
 
 def _is_there(member: ReflectedMember, classes: Jars) -> bool:

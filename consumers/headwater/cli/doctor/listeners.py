@@ -52,8 +52,8 @@ def check_listener(wanted: ListenerSpec, conf: Mapping[str, str], patience: floa
 
     def run() -> None:
         try:
-            for each in _findings(wanted, conf):
-                findings.put(each)
+            for finding in _findings(wanted, conf):
+                findings.put(finding)
         except HeadwaterError as e:
             findings.put(CheckResult.error("examination", str(e)))
         except BaseException as e:  # noqa: BLE001 - a plug-in can fail in any way
@@ -125,7 +125,7 @@ def _check_with(
     listener.close(_CLOSE_SECONDS)
     if wrong_keys:
         advice = f"put the keys below {context.prefix} right"
-        yield from (CheckResult.error(FACTORY, each, advice) for each in wrong_keys)
+        yield from (CheckResult.error(FACTORY, wrong_key, advice) for wrong_key in wrong_keys)
         return
     kind = "misses nothing" if isinstance(listener, DurableListener) else "misses events where it is too slow"
     yield CheckResult.ok(FACTORY, f"{wanted.item} is found and can be made; it {kind}")

@@ -135,4 +135,4 @@ def _orphaned_spools(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _newest(spool: Path) -> float:
-    return max((each.stat().st_mtime for each in spool.glob("*.segment")), default=time.time())
+    return max((path.stat().st_mtime for path in spool.glob("*.segment")), default=time.time())

@@ -82,7 +82,7 @@ def event_in(found: LocatedRecord) -> Event | None:
 
 
 def _any_matches(patterns: Collection[re.Pattern[str]], names: Iterator[str]) -> bool:
-    return not patterns or any(each.fullmatch(name) for name in names for each in patterns)
+    return not patterns or any(pattern.fullmatch(name) for name in names for pattern in patterns)
 
 
 _READS = (

@@ -86,7 +86,10 @@ def run(given: Namespace, output: CommandOutput) -> int:
             process.start()
             process.wait()
     columns = ("name", "sent", "filtered", "dead letters", "lost")
-    rows = [(each.name, each.sent, each.filtered, each.dead_letters, each.lost) for each in process.health.metrics]
+    rows = [
+        (metric.name, metric.sent, metric.filtered, metric.dead_letters, metric.lost)
+        for metric in process.health.metrics
+    ]
     output.table("forwarded", columns, rows)
     return Exit.DONE
 
@@ -107,8 +110,8 @@ def _create(given: Any) -> ForwarderProcess:
     directory, bus, start = state_directory(given), ConsumerBus(given.bus, given.kafka), chosen_start(given)
     settings, hosted = chosen_settings(given, given.names), list[HostedForwarder]()
     try:
-        for each in settings:
-            hosted.append(HostedForwarder(each, directory, bus, start=start, until_end=given.until_end))
+        for setting in settings:
+            hosted.append(HostedForwarder(setting, directory, bus, start=start, until_end=given.until_end))
     except BaseException:
         for forwarder in hosted:
             forwarder.discard()

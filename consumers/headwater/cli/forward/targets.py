@@ -59,9 +59,9 @@ def recent_events(given: Namespace) -> Generator[RecentEvents, None, None]:
         codec = Codec()
         for records in _pages(given):
             count += len(records)
-            for each in decode_records(codec, records, lineage).events:
-                if wanted is None or any(map(wanted.fullmatch, datasets_in(each.event))):
-                    newest.append(each)
+            for event in decode_records(codec, records, lineage).events:
+                if wanted is None or any(map(wanted.fullmatch, datasets_in(event.event))):
+                    newest.append(event)
         found = sorted(newest, key=lambda each: each.event.time)
         yield RecentEvents(tuple(found), lineage, count)
 
@@ -191,8 +191,8 @@ def _results(loop: asyncio.AbstractEventLoop, forwarder: CheckableForwarder, sec
 
 
 async def _next(results: AsyncIterator[CheckResult]) -> CheckResult | None:
-    async for each in results:
-        return each
+    async for result in results:
+        return result
     return None
 
 

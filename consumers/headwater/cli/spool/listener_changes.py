@@ -75,7 +75,7 @@ def _dropped(spool: SpoolSummary, name: str) -> str:
 
 def _spools_waiting_for(given: Namespace) -> tuple[list[SpoolSummary], list[SpoolSummary]]:
     """Return the spools that are kept for the listener: those of dead drivers, and those that somebody holds."""
-    found = [each for each in list_spools(local_places(given)) if given.name in each.waiting]
+    found = [spool for spool in list_spools(local_places(given)) if given.name in spool.waiting]
     if not found:
         raise HeadwaterError(f"no spool is kept for {given.name}: `headwater spool status` shows for whom there are")
     return [each for each in found if not each.is_held], [each for each in found if each.is_held]

@@ -75,7 +75,7 @@ def _ship(given: Namespace, output: CommandOutput, connect: Connect) -> int:
         bus.stop(_STOP_SECONDS)
     for fault in bus.faults:
         raise fault
-    left = [each.directory for each in list_spools([*spool_places(settings)]) if each.status is not SpoolStatus.LIVE]
+    left = [spool.directory for spool in list_spools([*spool_places(settings)]) if spool.status is not SpoolStatus.LIVE]
     left += map(Path, bus.handover_files)
     names = sorted({each.name for each in left if options.is_ours(each)})
     output.record("shipped", {"spools": bus.report().shipped, "left": len(names)})

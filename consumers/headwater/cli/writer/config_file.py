@@ -72,7 +72,7 @@ class FileFlags(Flags):
         return str(self._place)
 
     def _origin(self, name: str) -> str:
-        if any(each.partition("=")[0] == f"--{name}" for each in self.arguments):
+        if any(argument.partition("=")[0] == f"--{name}" for argument in self.arguments):
             return f"--{name}"
         if super().found(name) is not None:
             return self.variables[name]

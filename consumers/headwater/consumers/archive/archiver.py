@@ -184,7 +184,7 @@ class Archiver:
         first = first_offsets(batch.records)
         records = batch.records
         if any(first.get(each, at) < at for each, at in known.items()):
-            records = tuple(each for each in records if each.offset >= known.get(each.partition, 0))
+            records = tuple(record for record in records if record.offset >= known.get(record.partition, 0))
         table = await asyncio.to_thread(self._builder.build, records)
         self.metrics.undecoded += pc.sum(pc.equal(table["kind"], UNDECODED)).as_py() or 0
         self._buffer.add(table, replace(batch, records=records), known)

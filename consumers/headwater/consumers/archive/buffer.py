@@ -54,11 +54,11 @@ class RowBuffer:
             del self.end[each], self.first[each]
         self.tables = [_without(table, lost) for table in self.tables]
         self.rows = sum(table.num_rows for table in self.tables)
-        self.gaps = [each for each in self.gaps if each.partition not in lost]
+        self.gaps = [gap for gap in self.gaps if gap.partition not in lost]
 
     def table(self) -> ArrowTable:
         """Return a row for each record and each gap."""
-        topics = dict.fromkeys((each.partition for each in self.gaps), self.topic)
+        topics = dict.fromkeys((gap.partition for gap in self.gaps), self.topic)
         return pa.concat_tables([*self.tables, gap_rows(self.gaps, topics)])
 
     def ranges(self) -> list[ArchivedRange]:
@@ -68,9 +68,9 @@ class RowBuffer:
 def first_offsets(records: Iterable[BusRecord]) -> dict[BusPartition, int]:
     """Return the first offset of each partition."""
     first: dict[BusPartition, int] = {}
-    for each in records:
-        if each.partition not in first:
-            first[each.partition] = each.offset
+    for record in records:
+        if record.partition not in first:
+            first[record.partition] = record.offset
     return first
 
 

@@ -54,20 +54,20 @@ class TableBuilder:
     def build(self, records: Sequence[BusRecord]) -> ArrowTable:
         """Return a row for each record, in their order. The day is that of the append time, else today."""
         none = [None] * len(records)
-        headers = [[{"name": name, "value": value} for name, value in each.headers] for each in records]
-        times = pa.array([each.append_time for each in records], pa.int64())
+        headers = [[{"name": name, "value": value} for name, value in record.headers] for record in records]
+        times = pa.array([record.append_time for record in records], pa.int64())
         columns = [
-            *_place_columns([each.partition for each in records], self._topic),
-            pa.array([each.offset for each in records], pa.int64()),
+            *_place_columns([record.partition for record in records], self._topic),
+            pa.array([record.offset for record in records], pa.int64()),
             times.cast(TIME),
-            pa.array([each.key for each in records], pa.binary()),
+            pa.array([record.key for record in records], pa.binary()),
             pa.array(headers, HEADERS),
-            pa.array([each.data for each in records], pa.binary()),
-            pa.array([checksum(each) for each in records], pa.int64()),
+            pa.array([record.data for record in records], pa.binary()),
+            pa.array([checksum(record) for record in records], pa.int64()),
             pa.array(none, pa.int64()),
             pa.array(none, pa.string()),
         ]
-        decoded = to_columns(self._reader.read(each.data) for each in records)
+        decoded = to_columns(self._reader.read(record.data) for record in records)
         return pa.Table.from_arrays([_days(times), *columns, *decoded], schema=SCHEMA)
 
 
@@ -79,16 +79,16 @@ def gap_rows(
     rows = [
         {
             "day": today,
-            "topic_id": each.partition.topic,
-            "partition": each.partition.number,
-            "cluster": each.partition.cluster,
-            "topic": topics[each.partition],
-            "offset": each.first,
-            "gap_end": each.end,
-            "gap_reason": each.reason.value,
+            "topic_id": gap.partition.topic,
+            "partition": gap.partition.number,
+            "cluster": gap.partition.cluster,
+            "topic": topics[gap.partition],
+            "offset": gap.first,
+            "gap_end": gap.end,
+            "gap_reason": gap.reason.value,
             "kind": kind,
         }
-        for each in gaps
+        for gap in gaps
     ]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
@@ -112,7 +112,7 @@ def to_items(table: ArrowTable, partition: BusPartition) -> Iterator[BusRecord |
             if kind in {MISSING, EXPIRED}:
                 yield OffsetGap(partition, offset, gap_end, GapReason(gap_reason))
                 continue
-            pairs = tuple((each["name"], each["value"]) for each in headers)
+            pairs = tuple((header["name"], header["value"]) for header in headers)
             record = BusRecord(data, partition, offset, time, key, pairs)
             if checksum(record) != expected:
                 raise ValueError(f"the record at offset {offset} has another checksum")
@@ -121,9 +121,9 @@ def to_items(table: ArrowTable, partition: BusPartition) -> Iterator[BusRecord |
 
 def _place_columns(partitions: Sequence[BusPartition], topic: str) -> list[Any]:
     return [
-        pa.array([each.topic for each in partitions], pa.string()),
-        pa.array([each.number for each in partitions], pa.int32()),
-        pa.array([each.cluster for each in partitions], pa.string()),
+        pa.array([partition.topic for partition in partitions], pa.string()),
+        pa.array([partition.number for partition in partitions], pa.int32()),
+        pa.array([partition.cluster for partition in partitions], pa.string()),
         pa.repeat(pa.scalar(topic, pa.string()), len(partitions)),
     ]
 

@@ -70,7 +70,7 @@ def missing_offsets(archive: EventArchive, files: Iterable[ArchiveFile]) -> Iter
             with archive.reading(file):
                 rows = opened.read(columns=list(RECORD_COLUMNS))
                 rows = rows.filter(pc.is_null(rows["checksum"]))
-                found = [each for each in to_items(rows, file.partition) if isinstance(each, OffsetGap)]
+                found = [item for item in to_items(rows, file.partition) if isinstance(item, OffsetGap)]
             yield from zip(found, rows["kind"].to_pylist(), strict=True)
 
 
@@ -122,7 +122,7 @@ class Verification:
         self.damages: list[ArchiveDamage] = []
         self.unarchived: list[UnarchivedOffsets] = []
         self._gaps: list[tuple[OffsetGap, str]] = []
-        self._offsets: dict[BusPartition, list[Any]] = {each: [] for each in self.state.partitions}
+        self._offsets: dict[BusPartition, list[Any]] = {partition: [] for partition in self.state.partitions}
 
     def run(self) -> Iterator[ArchiveFile]:
         """Examine each file, and yield it afterwards; then look for offsets that are there twice or not at all."""
@@ -132,7 +132,7 @@ class Verification:
             except HeadwaterError as e:
                 self.damages.append(ArchiveDamage(file.path, str(e)))
             yield file
-        damaged = {each.path for each in self.damages}
+        damaged = {damage.path for damage in self.damages}
         self._gaps = [*missing_offsets(self._archive, (each for each in self.state.files if each.path not in damaged))]
         for where, known in self.state.partitions.items():
             self._count(where, known)
@@ -145,7 +145,7 @@ class Verification:
             found = list[int]()
             for group in range(opened.num_row_groups):
                 rows = opened.read_row_group(group, columns=list(RECORD_COLUMNS))
-                found += [each.offset for each in to_items(rows, file.partition) if isinstance(each, BusRecord)]
+                found += [item.offset for item in to_items(rows, file.partition) if isinstance(item, BusRecord)]
             self._offsets[file.partition].append(np.array(found, np.int64))
             if len(found) != file.records:
                 raise ValueError(f"it has {len(found)} records instead of {file.records}")

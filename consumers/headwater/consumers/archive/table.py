@@ -143,7 +143,9 @@ class EventArchive:
         """Return where archiving continues in these partitions, also in those that have no rows."""
         with self._lock:
             self.refresh()
-            found = ((each, self._table.transaction_version(_transaction_of(each))) for each in partitions)
+            found = (
+                (partition, self._table.transaction_version(_transaction_of(partition))) for partition in partitions
+            )
             return {each: at for each, at in found if at is not None}
 
     def append(self, rows: ArrowTable, ranges: Sequence[ArchivedRange]) -> None:

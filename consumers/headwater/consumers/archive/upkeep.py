@@ -67,9 +67,9 @@ def compact(archive: EventArchive, *, before: date | None = None) -> UpkeepResul
 def _groups(files: Sequence[ArchiveFile], limit: date) -> Iterator[list[ArchiveFile]]:
     """Yield the files of each day and partition of which several are small."""
     groups: dict[tuple[date, str, int], list[ArchiveFile]] = {}
-    for each in files:
-        if each.day < limit:
-            groups.setdefault((each.day, each.partition.topic, each.partition.number), []).append(each)
+    for file in files:
+        if file.day < limit:
+            groups.setdefault((file.day, file.partition.topic, file.partition.number), []).append(file)
     for _, group in sorted(groups.items()):
         if sum(each.size < FILE_BYTES // 2 for each in group) > 1:
             yield group
@@ -110,7 +110,7 @@ def _with_place(rows: ArrowTable, day: date, where: BusPartition) -> ArrowTable:
 
 def files_before(archive: EventArchive, before: date) -> list[ArchiveFile]:
     """Return the files with records of days before the given one."""
-    return [each for each in archive.refresh().files if each.day < before and each.records]
+    return [file for file in archive.refresh().files if file.day < before and file.records]
 
 
 def expire(archive: EventArchive, before: date) -> UpkeepResult:
@@ -123,8 +123,8 @@ def expire(archive: EventArchive, before: date) -> UpkeepResult:
         return UpkeepResult()
     state = archive.refresh()
     topics, gaps = dict[BusPartition, str](), list[OffsetGap]()
-    for where in {each.partition for each in state.files if each.day < before}:
-        gone = [each for each in state.files if each.partition == where and each.day < before]
+    for where in {file.partition for file in state.files if file.day < before}:
+        gone = [file for file in state.files if file.partition == where and file.day < before]
         first, end = min(each.first for each in gone), max(each.end for each in gone)
         topics[where] = gone[0].topic
         gaps.append(OffsetGap(where, first, end, GapReason.LOG_EXPIRED))

@@ -138,7 +138,7 @@ def settled_until(connection: Connection, now: int, settle_micros: int) -> int:
     has stored of each partition, or a number of a producer is missing that may arrive.
     """
     stored = bus_stored_until(connection)
-    pending = [each.since for each in find_pending_gaps(connection, now)]
+    pending = [gap.since for gap in find_pending_gaps(connection, now)]
     return min([now - settle_micros, *([] if stored is None else [stored]), *pending])
 
 

@@ -68,7 +68,7 @@ def _generation(
 
 def _id_in_checkpoint(content: bytes, kind: str, name: str) -> str | None:
     if kind == "json":
-        return next((each["metaData"]["id"] for each in _actions(content, name) if each.get("metaData")), None)
+        return next((action["metaData"]["id"] for action in _actions(content, name) if action.get("metaData")), None)
     try:
         from pyarrow import parquet  # noqa: PLC0415 - an extra
     except ImportError:
@@ -92,14 +92,14 @@ def _commits(read: Sequence[tuple[int, LogFile, list[dict[str, Any]]]]) -> Itera
     """Yield the commits, with what their ids say of each: which one the table had before the first isn't looked for."""
     known: str | None = None
     for number, file, actions in read:
-        new = next((each["metaData"].get("id") for each in actions if each.get("metaData")), None)
+        new = next((action["metaData"].get("id") for action in actions if action.get("metaData")), None)
         keeps_id = new is None or (None if known is None else new == known)
         known = new or known
         yield _commit(number, file, actions, keeps_id)
 
 
 def _commit(number: int, file: LogFile, actions: Sequence[dict[str, Any]], keeps_id: bool | None) -> LogCommit:
-    info: dict[str, Any] = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
+    info: dict[str, Any] = next((action["commitInfo"] for action in actions if action.get("commitInfo")), {})
     millis = info.get("inCommitTimestamp") or info.get("timestamp")
     words = (info.get("operation") or "", info.get("operationParameters") or {})
     kind = delta_commit_kind(*words, is_first=not number, keeps_id=keeps_id)

@@ -49,14 +49,14 @@ class LocalLogFiles:
 
     def files_in(self, directory: str) -> list[LogFile]:
         found = []
-        for each in self._entries(directory):
+        for entry in self._entries(directory):
             with suppress(FileNotFoundError):  # it was removed meanwhile
-                if each.is_file():
-                    found.append(LogFile(each.name, each.stat().st_mtime_ns // 1_000))
+                if entry.is_file():
+                    found.append(LogFile(entry.name, entry.stat().st_mtime_ns // 1_000))
         return sorted(found)
 
     def directories_in(self, directory: str) -> list[str]:
-        return sorted(each.name for each in self._entries(directory) if each.is_dir())
+        return sorted(entry.name for entry in self._entries(directory) if entry.is_dir())
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -79,11 +79,11 @@ class ArrowLogFiles:
         self._root = root.rstrip("/")
 
     def files_in(self, directory: str) -> list[LogFile]:
-        found = (each for each in self._entries(directory) if each.is_file)
+        found = (entry for entry in self._entries(directory) if entry.is_file)
         return sorted(LogFile(each.base_name, (each.mtime_ns or 0) // 1_000) for each in found)
 
     def directories_in(self, directory: str) -> list[str]:
-        return sorted(each.base_name for each in self._entries(directory) if not each.is_file)
+        return sorted(entry.base_name for entry in self._entries(directory) if not entry.is_file)
 
     def read(self, path: str) -> bytes | None:
         try:

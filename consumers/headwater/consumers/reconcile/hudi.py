@@ -91,8 +91,8 @@ def _instants(content: bytes) -> list[ArchivedInstant]:
         raise ConfigurationError(message) from None
     rows: list[dict[str, Any]] = parquet.read_table(io.BytesIO(content), columns=list(_COLUMNS)).to_pylist()
     return [
-        ArchivedInstant(each["instantTime"], each["completionTime"], each["action"], each["metadata"] or b"{}")
-        for each in rows
+        ArchivedInstant(row["instantTime"], row["completionTime"], row["action"], row["metadata"] or b"{}")
+        for row in rows
     ]
 
 

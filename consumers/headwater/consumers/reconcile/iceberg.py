@@ -57,7 +57,7 @@ def _metadata(files: LogFiles, path: str) -> dict[str, Any]:
 
 def _log_of(metadata: dict[str, Any], confirmed: set[int] | None = None) -> TableLog:
     snapshots = metadata.get("snapshots") or []
-    parents = {each["snapshot-id"]: each.get("parent-snapshot-id") for each in snapshots}
+    parents = {snapshot["snapshot-id"]: snapshot.get("parent-snapshot-id") for snapshot in snapshots}
     branches: dict[int, list[str | None]] = {each["snapshot-id"]: [None] for each in metadata.get("snapshot-log") or ()}
     for name in sorted(_heads(metadata), key=lambda name: name != _MAIN):
         head: int | None = _heads(metadata)[name]
@@ -67,8 +67,8 @@ def _log_of(metadata: dict[str, Any], confirmed: set[int] | None = None) -> Tabl
             if branch not in line:
                 line.append(branch)
             head = parents[head]
-    known = {each: PickedCommit(each, parents[each], tuple(branches.get(each, ()))) for each in parents}
-    commits = [_commit(each, known, confirmed) for each in snapshots]
+    known = {parent: PickedCommit(parent, parents[parent], tuple(branches.get(parent, ()))) for parent in parents}
+    commits = [_commit(snapshot, known, confirmed) for snapshot in snapshots]
     return TableLog(Format.ICEBERG, UUID(metadata["table-uuid"]), tuple(commits))
 
 

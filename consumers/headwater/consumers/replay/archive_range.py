@@ -34,7 +34,7 @@ class ArchiveRange(SeekableRange):
         if not self._at.open_partitions():
             return SourceBatch((), {}, (), self._at.finished())
         batch = self._source.poll(most, timeout)
-        records = tuple(each for each in batch.records if self._is_wanted(each.partition, each.offset))
+        records = tuple(record for record in batch.records if self._is_wanted(record.partition, record.offset))
         before = dict(self._at.next)
         for where, at in batch.next.items():
             if where in self._at.end:

@@ -48,7 +48,7 @@ class KafkaRange(SeekableRange):
     def offsets_at(self, time: datetime) -> Positions:
         ends, millis = self.ranges(), micros_of(time) // 1_000
         with self._topic.explained():
-            asked = [self._topic.place(each.number, millis) for each in ends]
+            asked = [self._topic.place(end.number, millis) for end in ends]
             found = self._topic.consumer.offsets_for_times(asked, timeout=ASK_SECONDS)
         return {
             where: each.offset if each.offset >= 0 else ends[where].end
@@ -93,12 +93,15 @@ class KafkaRange(SeekableRange):
     def _seek(self) -> None:
         """Fetch from where the partitions stand. A finished one isn't fetched, and what had expired isn't asked for."""
         with self._topic.explained():
-            for each in self._at.open_partitions():
-                first = self._topic.limits(each.number)[0]
-                self._refuse_loss(each, first)
-                self._at.advance(each, first)
+            for partition in self._at.open_partitions():
+                first = self._topic.limits(partition.number)[0]
+                self._refuse_loss(partition, first)
+                self._at.advance(partition, first)
             self._topic.consumer.assign(
-                [self._topic.place(each.number, self._at.next[each]) for each in self._at.open_partitions()]
+                [
+                    self._topic.place(partition.number, self._at.next[partition])
+                    for partition in self._at.open_partitions()
+                ]
             )
 
     def _refuse_loss(self, where: BusPartition, first: int) -> None:
@@ -110,7 +113,7 @@ class KafkaRange(SeekableRange):
             )
 
     def _leave_finished(self) -> None:
-        still = {each.number for each in self._at.open_partitions()}
+        still = {partition.number for partition in self._at.open_partitions()}
         finished = [each for each in self._topic.consumer.assignment() if each.partition not in still]
         if finished:
             self._topic.consumer.incremental_unassign(finished)

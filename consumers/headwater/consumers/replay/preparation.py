@@ -140,7 +140,7 @@ def check_coverage(
             "leaves them out, and the rebuilt store has a gap there"
         )
     gaps = [OffsetGap(*each, GapReason.LOG_EXPIRED) for each in missing]
-    rows = [row for each in gaps for row in gap_rows(each, names.get(each.partition.topic, ""))]
+    rows = [row for gap in gaps for row in gap_rows(gap, names.get(gap.partition.topic, ""))]
     if rows:
         fresh.merge(WriteBatch(rows=rows))
 

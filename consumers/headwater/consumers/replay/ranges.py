@@ -172,9 +172,9 @@ class LogRange(SeekableRange):
             batch = self._tails[where].read(min(share, most - len(records), end - self._at.next[where]), MOST_BYTES)
             gaps += [OffsetGap(where, each.first, each.end_offset, REASONS[each.reason]) for each in batch.missing]
             records += [
-                BusRecord(each.value, where, each.offset, min(each.time, latest), each.key, each.headers)
-                for each in batch.records
-                if each.offset < end
+                BusRecord(record.value, where, record.offset, min(record.time, latest), record.key, record.headers)
+                for record in batch.records
+                if record.offset < end
             ]
             self._at.advance(where, batch.position)
             moved[where] = self._at.next[where]

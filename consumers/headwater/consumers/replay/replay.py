@@ -100,7 +100,7 @@ class Replay:
 
     def _prepare(self, fresh: Store, live: LiveState) -> Filler:
         settings, copied = self._settings, self._copied
-        addresses = [*([copied.address] if copied else []), *(each.address for each in self._sources)]
+        addresses = [*([copied.address] if copied else []), *(source.address for source in self._sources)]
         preparation.check_same_sources(fresh, addresses, settings)
         options = self._options.beside(Area.FRESH.value)
         filler = Filler(fresh, options, settings, self._show, self._make_bulk_reader)

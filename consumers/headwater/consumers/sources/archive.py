@@ -54,7 +54,7 @@ class ArchiveSource:
     @property
     def kind(self) -> str:
         """The kind of the bus that the events came from: a store knows offsets by it."""
-        is_log = any(each.cluster == LOG_KIND for each in self.archive.refresh().partitions)
+        is_log = any(partition.cluster == LOG_KIND for partition in self.archive.refresh().partitions)
         return LOG_KIND if is_log else KAFKA_KIND
 
     @property
@@ -74,7 +74,7 @@ class ArchiveSource:
             time.sleep(min(left, _LOOK_SECONDS))
         taken = [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
         gaps = tuple(each for each, _ in taken if isinstance(each, OffsetGap))
-        unknown_ends = {id(each) for each in gaps if each.end is None}
+        unknown_ends = {id(gap) for gap in gaps if gap.end is None}
         following = {each.partition: at for each, at in taken if id(each) not in unknown_ends}
         return SourceBatch(tuple(each for each, _ in taken if isinstance(each, BusRecord)), following, gaps)
 
@@ -96,8 +96,8 @@ class ArchiveSource:
         partition.day = found.file.day
         with self.archive.reading(found.file):
             items = [*to_items(found.rows, where)]
-        for each in items:
-            self._take(partition, each, found.bound)
+        for item in items:
+            self._take(partition, item, found.bound)
         return True
 
     def _take(self, partition: _PartitionReading, item: BusRecord | OffsetGap, bound: int) -> None:
@@ -121,7 +121,7 @@ class ArchiveSource:
                 at = self._offsets(where.cluster).get(where)
                 self._at[where] = _PartitionReading(known.first if at is None else at)
             reading = self._at[where]
-            files = [each for each in self._state.files if each.partition == where]
+            files = [file for file in self._state.files if file.partition == where]
             reading.rows = ordered_rows(self.archive, files, reading.at)
         return True
 
@@ -149,13 +149,13 @@ class ArchiveSource:
         if self._stored is not None:
             return self._stored(cluster)
         if not self._committed and (found := self.archive.read_note(self._group)) is not None:
-            self._committed = {BusPartition(*each[:3]): each[3] for each in json.loads(found)}
+            self._committed = {BusPartition(*entry[:3]): entry[3] for entry in json.loads(found)}
         return self._committed
 
     def lag(self) -> int:
         """Return how many records aren't returned yet; a file that is being read counts whole."""
         self._look()
-        unread = sum(each.records for each in self._state.files if each.end > self._at[each.partition].at)
+        unread = sum(file.records for file in self._state.files if file.end > self._at[file.partition].at)
         return len(self._ready) + unread
 
     def close(self) -> None:

@@ -76,15 +76,15 @@ class KafkaSource:
     def poll(self, most: int, timeout: float) -> SourceBatch:
         messages = self._messages(most, timeout)
         partition = self._topic.partition
-        records = tuple([bus_record(each, partition(each.partition() or 0)) for each in messages])
+        records = tuple([bus_record(message, partition(message.partition() or 0)) for message in messages])
         ends = self._offsets.ends_without_gaps(records)
         if ends is None:
             self._refuse_another(records)
             with self._give_back_on_failure():
                 self._offsets.find_gaps(records)
-            ends = {each.partition.number: each.offset + 1 for each in records}
+            ends = {record.partition.number: record.offset + 1 for record in records}
         gaps = self._offsets.take_gaps()
-        following = {each.partition: each.end for each in gaps if each.reason is GapReason.LOG_EXPIRED and each.end}
+        following = {gap.partition: gap.end for gap in gaps if gap.reason is GapReason.LOG_EXPIRED and gap.end}
         following.update((partition(number), at) for number, at in ends.items())
         self._offsets.advance(following)
         reached = {partition(number): 0 for number in self._new} | ({} if records else self._ends())
@@ -129,7 +129,7 @@ class KafkaSource:
             return found
 
     def _refuse_faults(self, messages: Sequence[Message]) -> None:
-        fault = next((error for each in messages if (error := each.error()) is not None), None)
+        fault = next((error for message in messages if (error := message.error()) is not None), None)
         if fault is not None:
             raise self._topic.errors.explain(fault)
 
@@ -258,7 +258,7 @@ class KafkaSource:
         if self._offsets.is_another():
             raise TransientError(self._offsets.words)
         client.incremental_assign(list(partitions))
-        numbers = {each.partition for each in partitions}
+        numbers = {partition.partition for partition in partitions}
         self._offsets.record_begun(numbers)
         self._new.update(numbers)
         self._mine.update(numbers)
@@ -275,11 +275,11 @@ class KafkaSource:
         self._log_rebalance("went to another writer, because this one wasn't heard", partitions)
 
     def _record_left(self, partitions: Sequence[TopicPartition]) -> None:
-        numbers = {each.partition for each in partitions}
+        numbers = {partition.partition for partition in partitions}
         self._mine -= numbers
         self._left |= numbers
 
     def _log_rebalance(self, words: str, partitions: Sequence[TopicPartition]) -> None:
         self.rebalances += 1
-        numbers = sorted(each.partition for each in partitions)
+        numbers = sorted(partition.partition for partition in partitions)
         _LOG.info("partitions of %s %s", self.topic, words, extra={"headwater": {"partitions": numbers}})

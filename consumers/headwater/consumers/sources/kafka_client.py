@@ -204,7 +204,9 @@ class TopicClient:
     def _offsets(self, numbers: Collection[int], which: OffsetSpec) -> dict[int, int]:
         if not numbers:
             return {}
-        futures = self._admin.list_offsets({self.place(each): which for each in numbers}, request_timeout=LOOK_SECONDS)
+        futures = self._admin.list_offsets(
+            {self.place(number): which for number in numbers}, request_timeout=LOOK_SECONDS
+        )
         try:
             return {place.partition: int(future.result().offset) for place, future in futures.items()}
         except KafkaException:
@@ -213,7 +215,7 @@ class TopicClient:
 
     def committed(self, numbers: Collection[int]) -> dict[int, int]:
         """Return the offsets that the group has in Kafka, without partitions that have none."""
-        asked = [self.place(each) for each in numbers]
+        asked = [self.place(number) for number in numbers]
         found = self.consumer.committed(asked, timeout=ASK_SECONDS) if asked else ()
         return {each.partition: each.offset for each in found if each.offset >= 0}
 

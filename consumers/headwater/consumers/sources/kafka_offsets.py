@@ -54,19 +54,19 @@ class KafkaOffsets:
 
     def go_back(self, records: Sequence[BusRecord]) -> bool:
         """Return whether a record is before what comes next, as the first ones of a recreated topic are."""
-        return any(each.offset < self._at.get(each.partition.number, 0) for each in records)
+        return any(record.offset < self._at.get(record.partition.number, 0) for record in records)
 
     def find_gaps(self, records: Sequence[BusRecord]) -> None:
         """Record what expired between these records. What only compaction or a transaction left out is no gap."""
         expected = dict(self._at)
-        for each in records:
-            number, offset = each.partition.number, each.offset
+        for record in records:
+            number, offset = record.partition.number, record.offset
             at = expected.get(number, offset)
             expected[number] = offset + 1
             if offset > at:
                 first = min(self._topic.limits(number)[0], offset)
                 if first > at:
-                    self._gaps.append(OffsetGap(each.partition, at, first, GapReason.LOG_EXPIRED))
+                    self._gaps.append(OffsetGap(record.partition, at, first, GapReason.LOG_EXPIRED))
 
     def take_gaps(self) -> tuple[OffsetGap, ...]:
         """Return the gaps that were found since the last call."""
@@ -78,13 +78,13 @@ class KafkaOffsets:
 
     def begin(self, partitions: Sequence[TopicPartition]) -> None:
         """Set the offsets at which the client begins with partitions that it got."""
-        known = self._committed([each.partition for each in partitions])
-        for each in partitions:
-            at = known.get(self._topic.partition(each.partition))
-            self._at.pop(each.partition, None)
-            each.offset = OFFSET_BEGINNING
+        known = self._committed([partition.partition for partition in partitions])
+        for partition in partitions:
+            at = known.get(self._topic.partition(partition.partition))
+            self._at.pop(partition.partition, None)
+            partition.offset = OFFSET_BEGINNING
             if at is not None:
-                each.offset = self._at[each.partition] = self._start_in_range(each.partition, at)
+                partition.offset = self._at[partition.partition] = self._start_in_range(partition.partition, at)
 
     def record_begun(self, numbers: Collection[int]) -> None:
         """Record that partitions are read from where they stand."""

@@ -73,7 +73,7 @@ def alteration_of(event: Event, happened: float) -> TableAlteration | None:
     elif isinstance(event, DropTable):
         found = (Alteration("table-dropped"),)
     elif isinstance(event, CreateTable) and event.replaced:
-        columns = tuple((each.name, each.type) for each in event.table.columns)
+        columns = tuple((column.name, column.type) for column in event.table.columns)
     if not found and not columns:
         return None
     return TableAlteration(
@@ -89,16 +89,16 @@ def alteration_of(event: Event, happened: float) -> TableAlteration | None:
 
 
 def _alterations(changes: Iterable[TableChange]) -> Iterator[Alteration]:
-    for each in changes:
-        if isinstance(each, DropColumn):
-            yield Alteration("dropped", each.path)
-        elif isinstance(each, RenameColumn):
-            yield Alteration("renamed", each.path)
-        elif isinstance(each, RetypeColumn):
-            yield Alteration("retyped", each.path)
-        elif isinstance(each, ChangeNullability):
-            yield Alteration("nullability", each.path)
-        elif isinstance(each, RenameTable):
+    for change in changes:
+        if isinstance(change, DropColumn):
+            yield Alteration("dropped", change.path)
+        elif isinstance(change, RenameColumn):
+            yield Alteration("renamed", change.path)
+        elif isinstance(change, RetypeColumn):
+            yield Alteration("retyped", change.path)
+        elif isinstance(change, ChangeNullability):
+            yield Alteration("nullability", change.path)
+        elif isinstance(change, RenameTable):
             yield Alteration("table-renamed")
 
 
@@ -106,7 +106,7 @@ def reads_of(event: JobLineage, happened: float) -> Iterator[TableRead]:
     """Yield what a job reads, by table. An input without edges gives nothing: which columns it reads isn't known."""
     if event.job is None:
         return
-    outputs = "\n".join(sorted(name_of(each.table, each.dataset) for each in event.outputs))
+    outputs = "\n".join(sorted(name_of(output.table, output.dataset) for output in event.outputs))
     for index, source in enumerate(event.inputs):
         paths = {edge.source for edge in event.columns if edge.input == index}
         if paths and (source.dataset or source.table):
@@ -118,7 +118,7 @@ def reads_of(event: JobLineage, happened: float) -> Iterator[TableRead]:
                 dataset=None if source.dataset is None else str(source.dataset),
                 table=None if source.table is None else str(source.table),
                 columns=tuple(sorted(paths)),
-                types=tuple((each.name, each.type) for each in source.columns),
+                types=tuple((column.name, column.type) for column in source.columns),
                 first=happened,
                 last=happened,
             )
@@ -159,9 +159,9 @@ def _is_superseded(read: TableRead, reads: Iterable[TableRead]) -> bool:
 
 def _noticed(altered: TableAlteration, read: TableRead) -> Iterator[Alteration]:
     """Yield the alterations that concern a column that is read: itself, what it is in, or what is in it."""
-    for each in altered.alterations:
-        if any(_overlap(each.path, path) for path in read.columns):
-            yield each
+    for alteration in altered.alterations:
+        if any(_overlap(alteration.path, path) for path in read.columns):
+            yield alteration
     if altered.columns is not None:
         yield from _replaced(dict(altered.columns), read)
 
@@ -184,7 +184,7 @@ def _overlap(changed: Path, read: Path) -> bool:
 
 def _described(hits: Iterable[Alteration]) -> dict[str, str]:
     columns: dict[str, list[str]] = {}
-    for each in dict.fromkeys(hits):
-        columns.setdefault(_WORDS.get(each.change, f"was {each.change}"), []).append(".".join(each.path))
+    for hit in dict.fromkeys(hits):
+        columns.setdefault(_WORDS.get(hit.change, f"was {hit.change}"), []).append(".".join(hit.path))
     listed = dict.fromkeys(name for names in columns.values() for name in names if name)
     return {"columns": ", ".join(listed) or "the table", "change": " and ".join(columns)}

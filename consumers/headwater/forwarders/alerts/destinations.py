@@ -193,8 +193,8 @@ class Dispatcher:
 
     async def _deliver_all(self) -> None:
         while messages := self._store.messages(self.name):
-            for each in messages:
-                if not await self._send(each):
+            for message in messages:
+                if not await self._send(message):
                     return
         self.error = None
 

@@ -32,8 +32,8 @@ class AlertEvaluator:
 
     def __init__(self, file: RuleFile, store: AlertStore, max_age: float) -> None:
         self._rules = file.rules
-        self._late = [each for each in file.rules if isinstance(each, TableLateRule)]
-        self._columns = [each for each in file.rules if isinstance(each, ColumnChangedRule)]
+        self._late = [rule for rule in file.rules if isinstance(rule, TableLateRule)]
+        self._columns = [rule for rule in file.rules if isinstance(rule, ColumnChangedRule)]
         self._destinations = file.destinations
         self._store = store
         self._memory = RuleMemory(store)
@@ -78,9 +78,9 @@ class AlertEvaluator:
     def _unwatch(self, rule: TableLateRule, event: AlterTable | DropTable, happened: float) -> None:
         """A table that isn't there any more isn't late; one that was made anew since is."""
         gone = {str(event.identifier), str(event.dataset)}
-        for each in self._memory.tables(rule.name):
-            if each.name in gone and each.has_commit and each.last <= happened:
-                self._memory.unwatch(rule.name, each.name)
+        for table in self._memory.tables(rule.name):
+            if table.name in gone and table.has_commit and table.last <= happened:
+                self._memory.unwatch(rule.name, table.name)
 
     def take_time(self, caught_up_at: float | None, now: float) -> None:
         """Raise what has become late, if the bus confirms it, and sum up what was held back."""
@@ -106,7 +106,7 @@ class AlertEvaluator:
             return
         tables = self._memory.tables(rule.name)
         for name in rule.exact_names:
-            known = [each for each in tables if name in each.names]
+            known = [table for table in tables if name in table.names]
             if not known:
                 self._memory.watch(rule.name, name, at)
             elif any(each.has_commit for each in known):
@@ -200,10 +200,10 @@ def _lateness(rule: TableLateRule, table: WatchedTable, at: float) -> RuleFindin
 
 
 def _renames(event: AlterTable) -> bool:
-    return any(isinstance(each, RenameTable) for each in event.changes)
+    return any(isinstance(change, RenameTable) for change in event.changes)
 
 
 def rules_by_kind(rules: Iterable[Rule]) -> str:
     """Return how many rules there are of each kind, in words."""
-    kinds = [each.when for each in rules]
+    kinds = [rule.when for rule in rules]
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))

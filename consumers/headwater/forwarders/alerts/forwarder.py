@@ -77,13 +77,13 @@ class AlertForwarder:
         if now >= self._prune_at:
             self._prune(now)
         self._start()
-        errors = [each.error for each in self._dispatchers if each.error is not None]
+        errors = [dispatcher.error for dispatcher in self._dispatchers if dispatcher.error is not None]
         if errors:
             raise TransientError("; ".join(errors))
 
     def _start(self) -> None:
-        for each in self._dispatchers:
-            each.start()
+        for dispatcher in self._dispatchers:
+            dispatcher.start()
 
     def _prune(self, now: float) -> None:
         """Forget what can't count any more: a copy of an event that old raises nothing in any case."""
@@ -97,27 +97,27 @@ class AlertForwarder:
     async def settle(self) -> None:
         """Wait until each destination has got what it takes now."""
         self._start()
-        await asyncio.gather(*(each.settle() for each in self._dispatchers))
+        await asyncio.gather(*(dispatcher.settle() for dispatcher in self._dispatchers))
 
     async def check(self) -> AsyncIterator[CheckResult]:
         rules = self._file.rules
         yield CheckResult.ok("rules", f"{self._options.rules} has {len(rules)}: {rules_by_kind(rules)}")
-        for each in self._dispatchers:
-            for result in await each.destination.check():
-                yield CheckResult(f"{each.name}: {result.step}", result.status, result.message, result.advice)
-            count, why = self._store.refusals(each.name)
+        for dispatcher in self._dispatchers:
+            for result in await dispatcher.destination.check():
+                yield CheckResult(f"{dispatcher.name}: {result.step}", result.status, result.message, result.advice)
+            count, why = self._store.refusals(dispatcher.name)
             if count:
-                yield CheckResult.warning(f"{each.name}: refused", f"it refused {count} alerts, the last: {why}")
+                yield CheckResult.warning(f"{dispatcher.name}: refused", f"it refused {count} alerts, the last: {why}")
 
     def preview(self, event: Event) -> Iterator[str]:
         """Yield the texts of alerts. Of tables and columns it knows what the events before told."""
         if self._preview is None:
             self._preview = AlertEvaluator(self._file, AlertStore(None), self._options.max_age)
-        for each in self._preview.findings(event, event.time.timestamp()):
-            yield _shown(each)
+        for finding in self._preview.findings(event, event.time.timestamp()):
+            yield _shown(finding)
 
     async def close(self) -> None:
-        await asyncio.gather(*(each.close(_CLOSE_SECONDS) for each in self._dispatchers))
+        await asyncio.gather(*(dispatcher.close(_CLOSE_SECONDS) for dispatcher in self._dispatchers))
         self._store.close()
 
 

@@ -155,7 +155,9 @@ def _alteration(fields: dict[str, Any]) -> TableAlteration:
     read: dict[str, Any] = {
         **fields,
         "names": tuple(fields["names"]),
-        "alterations": tuple(Alteration(each["change"], tuple(each["path"])) for each in fields["alterations"]),
+        "alterations": tuple(
+            Alteration(alteration["change"], tuple(alteration["path"])) for alteration in fields["alterations"]
+        ),
         "columns": None if fields["columns"] is None else _pairs(fields["columns"]),
     }
     return TableAlteration(**read)

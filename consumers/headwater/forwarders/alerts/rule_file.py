@@ -69,7 +69,7 @@ def read_rule_file(path: Path) -> RuleFile:
     reader = _Reader(read_toml(path, "a file of rules"))
     found = reader.read()
     if reader.faults:
-        raise ConfigurationError("; ".join(f"{path}: {each}" for each in reader.faults))
+        raise ConfigurationError("; ".join(f"{path}: {fault}" for fault in reader.faults))
     return found
 
 
@@ -90,10 +90,10 @@ class _Reader:
     def _compare(self) -> None:
         """Look at what rules say of each other and of destinations, also at those that have other faults."""
         tables = self._content.get("rules")
-        listed = [each for each in tables if isinstance(each, dict)] if isinstance(tables, list) else []
+        listed = [table for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
         names = [str(each.get("name")) for each in listed if "name" in each]
         self.faults += [
-            f"two rules are called {each}: rename one" for each in sorted(set(names)) if names.count(each) > 1
+            f"two rules are called {name}: rename one" for name in sorted(set(names)) if names.count(name) > 1
         ]
         declared = self._content.get("destinations")
         known = list(declared) if isinstance(declared, dict) else []

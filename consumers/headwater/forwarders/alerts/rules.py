@@ -85,7 +85,7 @@ class NamePatterns:
 
 
 def _any(patterns: Iterable[re.Pattern[str]], names: Iterable[str]) -> bool:
-    return any(each.fullmatch(name) for name in names for each in patterns)
+    return any(pattern.fullmatch(name) for name in names for pattern in patterns)
 
 
 class Exclusions(Config):
@@ -167,7 +167,7 @@ class TableLateRule(_Rule):
 
     @property
     def exact_names(self) -> list[str]:
-        return [each for each in self.tables if "*" not in each]
+        return [table for table in self.tables if "*" not in table]
 
     @model_validator(mode="after")
     def _excludes_no_jobs(self) -> Self:
@@ -193,9 +193,9 @@ class GapRule(_JobRule):
         from headwater.config import unknown  # noqa: PLC0415 - only for a fault
 
         known = [each.value for each in GapReason]
-        for each in reasons:
-            if each not in known:
-                raise ValueError(unknown("reason", each, known))
+        for reason in reasons:
+            if reason not in known:
+                raise ValueError(unknown("reason", reason, known))
         return reasons
 
     @cached_property

@@ -158,7 +158,7 @@ def _put_view(
         "parameters": dict(view.properties),
     }
     columns = tuple(_refs_of(dataset, view.columns))
-    before = {} if moved_from is None else {each.name: moved_from.column((each.name,)) for each in view.columns}
+    before = {} if moved_from is None else {column.name: moved_from.column((column.name,)) for column in view.columns}
     previous = {name: ref for name, ref in before.items() if ref is not None}
     references = {"database": changes.put_database_of(dataset), "columns": columns or None}
     moved = None if moved_from is None else _if_other(moved_from.ref, dataset.ref)
@@ -210,13 +210,15 @@ def _renamed_columns(changes: Sequence[TableChange]) -> dict[str, str]:
 
 def _name_after(event: AlterTable) -> TableName:
     """Return the name of a table when the event is over."""
-    return next((each.table for each in reversed(event.changes) if isinstance(each, RenameTable)), event.identifier)
+    return next(
+        (change.table for change in reversed(event.changes) if isinstance(change, RenameTable)), event.identifier
+    )
 
 
 def _place_after(event: AlterTable) -> DatasetId | None:
     """Return where the table is when the event is over, if that is another place."""
-    moves = [each.dataset for each in event.changes if isinstance(each, (RenameTable, SetLocation))]
-    return next((each for each in reversed(moves) if each is not None), None)
+    moves = [change.dataset for change in event.changes if isinstance(change, (RenameTable, SetLocation))]
+    return next((move for move in reversed(moves) if move is not None), None)
 
 
 def _refs_of(dataset: AtlasDataset, columns: Sequence[Column]) -> list[AtlasRef]:

@@ -62,8 +62,8 @@ def change_job_status(event: JobStatusChanged, changes: EventChanges) -> None:
 def change_job_lineage(event: JobLineage, changes: EventChanges) -> None:
     if event.job is None:
         return
-    inputs = [changes.namer.of_ref(each) for each in event.inputs]
-    outputs = [changes.namer.of_ref(each) for each in event.outputs]
+    inputs = [changes.namer.of_ref(source) for source in event.inputs]
+    outputs = [changes.namer.of_ref(output) for output in event.outputs]
     schemas: tuple[SourceSchema | SinkSchema, ...] = (*event.inputs, *event.outputs)
     for told, dataset in zip(schemas, (*inputs, *outputs), strict=True):
         if dataset is not None:
@@ -77,8 +77,8 @@ def change_commit(event: Committed, changes: EventChanges) -> None:
     """A commit is an execution of its job; a stream has one for each of its runs, which tells of the newest commit."""
     if event.job is None:
         return
-    inputs = [changes.namer.of_ref(each) for each in event.inputs]
-    outputs = [changes.namer.of_ref(each) for each in event.outputs]
+    inputs = [changes.namer.of_ref(source) for source in event.inputs]
+    outputs = [changes.namer.of_ref(output) for output in event.outputs]
     if event.fingerprint is None:
         for dataset in (*inputs, *outputs):
             if dataset is not None:
@@ -164,7 +164,7 @@ def _run_identity(event: Event) -> dict[str, Any]:
 
 
 def _refs(datasets: Sequence[AtlasDataset | None]) -> tuple[AtlasRef, ...]:
-    return tuple(dict.fromkeys(each.ref for each in datasets if each is not None))
+    return tuple(dict.fromkeys(dataset.ref for dataset in datasets if dataset is not None))
 
 
 def _job_parameters(event: JobStarted) -> dict[str, Any]:

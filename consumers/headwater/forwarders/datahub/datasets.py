@@ -115,7 +115,9 @@ def propose_alter_view(event: AlterView, namer: DataHubNamer, proposals: EventPr
 
 def propose_truncate(event: Truncate, namer: DataHubNamer, proposals: EventProposals) -> None:
     if (dataset := namer.of_modification(event)) is not None:
-        partitions = {"partitions": json.dumps([dict(each) for each in event.partitions])} if event.partitions else {}
+        partitions = (
+            {"partitions": json.dumps([dict(partition) for partition in event.partitions])} if event.partitions else {}
+        )
         proposals.operation(dataset.urn, "TRUNCATE", {**_operation_properties(event), **partitions})
 
 
@@ -395,8 +397,10 @@ def _own_properties(event: TableModification, table: Table) -> dict[str, str]:
         "partitioning": ", ".join(map(_transform, table.partitioning)),
         "ordering": ", ".join(_transform(each.by) + (" desc" if each.descending else "") for each in table.ordering),
         "clustering": ", ".join(map(simple_path, table.clustering)),
-        "watermarks": ", ".join(f"{simple_path(each.column)}: {each.delay}" for each in table.watermarks),
-        "constraints": ", ".join(f"{each.name} {each.kind.value}" for each in table.constraints),
+        "watermarks": ", ".join(
+            f"{simple_path(watermark.column)}: {watermark.delay}" for watermark in table.watermarks
+        ),
+        "constraints": ", ".join(f"{constraint.name} {constraint.kind.value}" for constraint in table.constraints),
     }
     return {f"{PREFIX}{key}": text for key, text in known_texts(told).items()}
 

@@ -194,8 +194,8 @@ class KafkaTarget:
             except RefusedContentError:
                 if len(proposals) == 1:
                     raise
-                for each in proposals:  # a broker judges the size of what librdkafka sends together
-                    self._send_together([each])
+                for proposal in proposals:  # a broker judges the size of what librdkafka sends together
+                    self._send_together([proposal])
 
     def _send_together(self, proposals: Sequence[Proposal]) -> None:
         failures: list[KafkaError] = []

@@ -92,7 +92,7 @@ class DataHubForwarder(BlockingForwarder):
             yield f"{fields['changeType']} {fields['aspectName']} of {fields['entityUrn']}\n{value}"
 
     def send_together(self, events: Sequence[Event], is_wanted: Callable[[], bool]) -> None:
-        proposals = [each for event in events for each in datahub_proposals(event, self._config)]
+        proposals = [proposal for event in events for proposal in datahub_proposals(event, self._config)]
         if proposals and is_wanted():
             self._target.send(proposals, _batch_name(events, proposals), is_wanted)
 

@@ -114,12 +114,12 @@ def propose_job_lineage(event: JobLineage, namer: DataHubNamer, proposals: Event
     if event.job is None:
         return
     inputs = [_with_fields(each, namer) for each in event.inputs]
-    outputs = [_with_fields(each, namer) for each in event.outputs]
+    outputs = [_with_fields(output, namer) for output in event.outputs]
     job = _propose_job(event.job, event.parent_job, namer, proposals)
     for each in (*inputs, *outputs):
         if each is not None:
             _propose_schema(each, proposals)
-    _propose_edges(job, [_dataset_of(each) for each in inputs], [_dataset_of(each) for each in outputs], proposals)
+    _propose_edges(job, [_dataset_of(each) for each in inputs], [_dataset_of(output) for output in outputs], proposals)
     patch = proposals.patch(DataJobPatchBuilder, job)
     for edge in event.columns:
         source = inputs[edge.input] if edge.input < len(inputs) else None
@@ -134,7 +134,7 @@ def propose_commit(event: Committed, namer: DataHubNamer, proposals: EventPropos
     """A commit is an instance of its job; a stream has one for each of its runs, which tells of the newest commit."""
     if event.job is None:
         return
-    inputs = [namer.of_ref(each) for each in event.inputs]
+    inputs = [namer.of_ref(source) for source in event.inputs]
     outputs = [namer.of_ref(each) for each in event.outputs]
     properties = _commit_properties(event, inputs, outputs)
     instance = _propose_commit_instance(
@@ -272,7 +272,7 @@ def _propose_run_event(
 
 
 def _urns(datasets: Sequence[DataHubDataset | None]) -> list[str]:
-    return list(dict.fromkeys(each.urn for each in datasets if each is not None))
+    return list(dict.fromkeys(dataset.urn for dataset in datasets if dataset is not None))
 
 
 def _application_properties(event: JobStarted) -> dict[str, str]:

@@ -219,7 +219,7 @@ class DataHubNamer:
         instance = self._configured("instance", catalog, format_.value, platform)
         text = ".".join(name)
         if self.options.lowercase:
-            text, parents = text.lower(), tuple(each.lower() for each in parents)
+            text, parents = text.lower(), tuple(parent.lower() for parent in parents)
         return DataHubDataset(platform, text, instance, self.options.env, parents)
 
     def _parents(self, platform: str, table: TableName) -> tuple[str, ...]:

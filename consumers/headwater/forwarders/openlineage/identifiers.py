@@ -53,7 +53,7 @@ class Catalogs:
     """The catalogs whose names an event uses."""
 
     def __init__(self, catalogs: Iterable[NamedCatalog]) -> None:
-        self._catalogs = {each.name: each for each in catalogs}
+        self._catalogs = {catalog.name: catalog for catalog in catalogs}
 
     def of(self, table: TableName | None) -> NamedCatalog | None:
         """Return the catalog of the table, where what it points at is known."""

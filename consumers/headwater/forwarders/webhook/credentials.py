@@ -51,7 +51,7 @@ def signature_headers(keys: Sequence[bytes], message_id: str, timestamp: int, bo
     return {
         ID: message_id,
         TIMESTAMP: str(timestamp),
-        SIGNATURE: " ".join(f"v1,{each}" for each in signatures),
+        SIGNATURE: " ".join(f"v1,{signature}" for signature in signatures),
     }
 
 

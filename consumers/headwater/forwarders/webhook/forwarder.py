@@ -141,8 +141,8 @@ class WebhookForwarder:
 
     async def check(self) -> AsyncIterator[CheckResult]:
         results, answer = await self._target.check(self._permission.request_headers)
-        for each in results:
-            yield each
+        for result in results:
+            yield result
         consent = None if answer is None else self._permission.judge(answer)
         if consent is not None:
             yield consent

@@ -181,8 +181,8 @@ def _answer_error(url: str, answer: HttpAnswer, secrets: Iterable[str]) -> Headw
     if answer.status == 415:
         return TerminalError(f"{shown_url(url)} answers 415: it doesn't take this content; try another mode")
     body = answer.body
-    for each in _secrets(url, secrets):
-        body = body.replace(each, _HIDDEN)
+    for secret in _secrets(url, secrets):
+        body = body.replace(secret, _HIDDEN)
     return response_error(shown_url(url), answer.status, retry_after=answer.headers.get("retry-after"), body=body)
 
 
@@ -191,7 +191,7 @@ def _secrets(url: str, values: Iterable[str]) -> Iterator[str]:
     parts = urlsplit(url)
     yield url
     pieces = (f"{parts.path}?{parts.query}", parts.path, parts.query, *parts.path.split("/"))
-    yield from (each for each in pieces if len(each) >= _SHORTEST_SECRET)
+    yield from (piece for piece in pieces if len(piece) >= _SHORTEST_SECRET)
     for value in values:
         yield value
         yield value.removeprefix("Bearer ")

@@ -142,12 +142,12 @@ class MessageFormat:
         """Yield the events in order, as many together as one message may hold."""
         batch: list[EncodedEvent] = []
         size = 2
-        for each in events:
-            more = len(each.message.body) + 1
+        for event in events:
+            more = len(event.message.body) + 1
             if batch and size + more - 1 > self._most:
                 yield batch
                 batch, size = [], 2
-            batch.append(each)
+            batch.append(event)
             size += more
         if batch:
             yield batch
@@ -155,5 +155,5 @@ class MessageFormat:
 
 def joined(events: Sequence[EncodedEvent]) -> WebhookMessage:
     """Return one message with all these events, in their order."""
-    body = b"[" + b",".join(each.message.body for each in events) + b"]"
+    body = b"[" + b",".join(event.message.body for event in events) + b"]"
     return WebhookMessage(f"batch-{hashlib.sha256(body).hexdigest()[:32]}", _BATCH, body)

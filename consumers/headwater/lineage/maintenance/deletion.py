@@ -19,7 +19,7 @@ from headwater.events.clock import micros_of, moment_of
 from headwater.events.names import CatalogId, DatasetId, JobName
 from headwater.lineage.mapping.commits import SINK, SOURCE
 from headwater.lineage.mapping.keys import catalog_hash, dataset_hash, job_name_key
-from headwater.lineage.questions.subject import belongs_to_job
+from headwater.lineage.questions.name_checks import belongs_to_job
 from headwater.lineage.questions.traversal.snapshot_rows import is_unordered
 from headwater.lineage.rows import tables as t
 from headwater.lineage.rows.tombstones import DATA, TABLES_OF

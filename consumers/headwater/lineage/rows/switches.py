@@ -1,7 +1,7 @@
 """Catalogs whose options switch lineage off: `table-lineage` the tables that jobs use, `data-lineage` their versions.
 
 The options are immutable: of several declarations the first one holds, by the events' times, whichever came first. What
-a driver reports that was started with other options is stored and isn't shown. `sql.switches` implements the same
+a driver reports that was started with other options is stored and isn't shown. `sql.tombstones` implements the same
 rules in SQL.
 """
 

@@ -16,17 +16,16 @@ from headwater.lineage.questions.answers import AnswerLimit, LimitReason
 from headwater.lineage.questions.commit_facts import unclear_writes
 from headwater.lineage.questions.completeness import complete_until, gaps
 from headwater.lineage.questions.datasets import load_datasets
-from headwater.lineage.questions.known_limits import add_known_limits
-from headwater.lineage.questions.name_checks import check_snapshot
+from headwater.lineage.questions.lineage_answers import add_known_limits
+from headwater.lineage.questions.name_checks import TableSubject, check_snapshot
 from headwater.lineage.questions.names import find, find_all
-from headwater.lineage.questions.reachability import find_reachable_tables
 from headwater.lineage.questions.snapshots import format_job_key
 from headwater.lineage.questions.start_points import StartPoint, StartSelector, find_start
-from headwater.lineage.questions.subject import TableSubject
 from headwater.lineage.questions.traversal.context import Basis, TraversalContext
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.snapshot_rows import load_writes_of_commits
 from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
+from headwater.lineage.questions.uses import find_reachable_tables
 from headwater.versions.commit_lines import keeps_rows
 from headwater.versions.correction.model import CorrectionMode, CorrectionPlan, PlannedJob
 from headwater.versions.correction.planned_jobs import ChainJobKey, JobPlanner

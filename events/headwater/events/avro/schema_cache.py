@@ -113,8 +113,8 @@ def _released_files() -> Mapping[str, str]:
 @cache
 def _texts() -> Mapping[str, str]:
     """All files at once: later, a driver may have no descriptor left, and an event that nobody can encode is lost."""
-    files = (each for each in _directory().iterdir() if each.name == _INDEX or each.name.endswith(_SCHEMA))
-    return {each.name: each.read_text(encoding="utf-8") for each in files}
+    files = (path for path in _directory().iterdir() if path.name == _INDEX or path.name.endswith(_SCHEMA))
+    return {file.name: file.read_text(encoding="utf-8") for file in files}
 
 
 def _released(file: str) -> WriterSchema:

@@ -363,11 +363,11 @@ def _micro_batch(fields: Mapping[str, Any]) -> MicroBatch:
 
 def _offsets(offsets: Iterable[Mapping[str, Any]]) -> Mapping[int, tuple[OffsetRange, ...]]:
     found: dict[int, tuple[OffsetRange, ...]] = {}
-    for each in offsets:
-        paths = FilePaths.parse(each) if "paths" in each else None
-        taken = OffsetRange(each.get("start"), each.get("end"), paths)
-        known = found.get(each["node"], ())
-        found[each["node"]] = known if taken in known else (*known, taken)
+    for offset in offsets:
+        paths = FilePaths.parse(offset) if "paths" in offset else None
+        taken = OffsetRange(offset.get("start"), offset.get("end"), paths)
+        known = found.get(offset["node"], ())
+        found[offset["node"]] = known if taken in known else (*known, taken)
     return found
 
 

@@ -107,7 +107,7 @@ class ThriftServer:
             server = context._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
             self._server = server.startWithContext(inside._jsparkSession.sqlContext())
             services = self._server.getServices()
-            listening = next(each for each in services if _has_method(each, "getPortNumber"))
+            listening = next(service for service in services if _has_method(service, "getPortNumber"))
             host, port = str(listening.getServerIPAddress().getHostAddress()), int(listening.getPortNumber())
         except Exception as e:  # py4j's errors have no root that can be imported without a JVM
             raise HostingError(f"the Thrift server can't be started: {root_message(e)}") from e

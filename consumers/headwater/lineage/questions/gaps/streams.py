@@ -30,19 +30,8 @@ def find_unknown_parents(connection: Connection, filters: GapFilter) -> Iterator
     for read in found:
         if bytes(read.id) in hidden:
             continue
-        yield PossibleGap(
-            GapCause.UNKNOWN_PARENT,
-            f"snapshot {read.snapshot} was made on {read.parent_snapshot}, which no event mentions",
-            None,
-            time_of(read.first),
-            application=read.application,
-            run=uuid_of(read.run),
-            job=format_job(read.job_namespace, read.job),
-            dataset=f"{read.namespace}/{read.name.lstrip('/')}",
-            generation=read.generation,
-            branch=read.branch,
-            snapshot=read.parent_snapshot,
-        )
+        detail = f"snapshot {read.snapshot} was made on {read.parent_snapshot}, which no event mentions"
+        yield gap_of_access(GapCause.UNKNOWN_PARENT, detail, (None, read.first), read, read.parent_snapshot)
 
 
 def _select_unknown(filters: GapFilter, dialect: str) -> Any:

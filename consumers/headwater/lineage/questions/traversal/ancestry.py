@@ -211,7 +211,7 @@ class UpstreamWalk:
         """Return whether the sources of a write are known. What was only read beside it becomes a limit."""
         dataset = write.dataset
         if write.made_from == "UNKNOWN":
-            names = ", ".join(sorted({label(source) for source in sources}))
+            names = ", ".join(sorted({called(source) for source in sources}))
             detail = (
                 f"its commit read {names}, and which of it is in it isn't known" if names else "nothing is known of it"
             )
@@ -243,7 +243,7 @@ class UpstreamWalk:
     def _note(self, write: SnapshotWrite, read: SnapshotRead) -> None:
         limits = self._walk.limits
         if read.opaque is not None:
-            limits.add(LimitReason.OPAQUE, place_of(write), f"{_UNSEEN}: {read.opaque}")
+            limits.add(LimitReason.OPAQUE, called(write), f"{_UNSEEN}: {read.opaque}")
         elif read.dataset is not None and read.snapshot is None and read.candidates is not None:
             detail = f"which snapshot was read isn't known; it is one of {read.candidates.strip('[]')}"
             limits.add_snapshot(LimitReason.UNKNOWN_SNAPSHOT, read.dataset, None, detail)
@@ -267,12 +267,7 @@ class UpstreamWalk:
         return AncestryRequest(ref, ref.snapshot, inclusive=True, is_state=False)
 
 
-def label(read: SnapshotRead) -> str:
-    """Return what was read, by the name in the commit."""
-    name = ".".join(filter(None, read.name)) or read.opaque or "something without a name"
-    return name if read.snapshot is None else f"{name}@{read.snapshot}"
-
-
-def place_of(write: SnapshotWrite) -> str:
-    name = ".".join(filter(None, write.name)) or write.opaque or "something without a name"
-    return name if write.snapshot is None else f"{name}@{write.snapshot}"
+def called(access: SnapshotRead | SnapshotWrite) -> str:
+    """Return what was read or written, by the name in the commit."""
+    name = ".".join(filter(None, access.name)) or access.opaque or "something without a name"
+    return name if access.snapshot is None else f"{name}@{access.snapshot}"

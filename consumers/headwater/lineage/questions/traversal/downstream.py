@@ -8,6 +8,7 @@ from itertools import chain
 from headwater.events.names import VALIDATION_JOB_NAMESPACE
 from headwater.lineage.mapping.commits import SOME
 from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.traversal.ancestry import called
 from headwater.lineage.questions.traversal.context import (
     Basis,
     LineageStep,
@@ -15,9 +16,8 @@ from headwater.lineage.questions.traversal.context import (
     is_range,
     snapshot_ref_of,
 )
-from headwater.lineage.questions.traversal.descent import Descent
-from headwater.lineage.questions.traversal.portions import growing_portions
-from headwater.lineage.questions.traversal.reader_search import ReaderSearch
+from headwater.lineage.questions.traversal.descent import Descent, ReaderSearch
+from headwater.lineage.questions.traversal.limits import growing_portions
 from headwater.lineage.questions.traversal.snapshot_rows import (
     SnapshotRead,
     SnapshotWrite,
@@ -30,7 +30,6 @@ from headwater.lineage.questions.traversal.snapshot_rows import (
 )
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef, deletion_subject_of, ref_of
 from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
-from headwater.lineage.questions.traversal.upstream import called
 
 
 class DownstreamWalk:

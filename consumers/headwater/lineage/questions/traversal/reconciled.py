@@ -30,6 +30,8 @@ from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 
 _ROLLBACK: Final = "ROLLBACK"
+MERGES: Final = ("BranchMerged", "MainReplaced")
+"""The events by which the snapshots of a branch come into the place of another's: both do that to main."""
 
 
 class SetBack(NamedTuple):
@@ -93,7 +95,7 @@ class SetBacks:
         rolled back to since."""
         row, branch = table_of(t.MODIFICATION).c, table_of(t.BRANCH).c
         chosen = select(row.detail, row.generation, row.time).where(
-            row.dataset == dataset, row.kind == "BranchMerged", row.effect == "APPLIED"
+            row.dataset == dataset, row.kind.in_(MERGES), row.effect == "APPLIED"
         )
         merges = [
             (json.loads(change.detail), change.generation, change.time) for change in self._connection.execute(chosen)

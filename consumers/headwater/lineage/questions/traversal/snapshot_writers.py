@@ -17,8 +17,7 @@ from sqlalchemy import Connection, select
 from headwater.lineage.questions.traversal.histories import Portion, load_histories
 from headwater.lineage.questions.traversal.identities import FOREVER, Identities
 from headwater.lineage.questions.traversal.read_ahead import DatasetSnapshot, ReadAhead
-from headwater.lineage.questions.traversal.reconciled import is_pointer, prefer_observed
-from headwater.lineage.questions.traversal.set_backs import MERGES, SetBacks
+from headwater.lineage.questions.traversal.reconciled import MERGES, SetBacks, is_pointer, prefer_observed
 from headwater.lineage.questions.traversal.snapshot_rows import (
     ICEBERG,
     PAIMON,
