@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy import text
 
 from headwater import local
-from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
+from headwater.consumers.writer.processes.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
 from headwater.events import Committed, JobStarted
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import DeadLetterReason, InstantState, WriteBatch, WriterInstant, bump_epoch

@@ -15,8 +15,8 @@ from sqlalchemy import URL
 
 from headwater.consumers.sources import local_log
 from headwater.consumers.sources.local_log import LocalLogSource
-from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError
 from headwater.consumers.writer.offsets import OffsetReader
+from headwater.consumers.writer.processes.worker_process import WorkerDiedError
 from headwater.journal import LocalLog
 from headwater.lineage.bulk import WriteBatch, WriterInstant
 from headwater.lineage.store import Store, StoreOptions, open_store

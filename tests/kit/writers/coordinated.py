@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy import text
 
 from headwater.consumers.sources import BusRecord, EventSource, SourceBatch
-from headwater.consumers.writer.coordinated.bucket_writer import BucketWriter
-from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline
-from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
+from headwater.consumers.writer.processes.bucket_writer import BucketWriter
+from headwater.consumers.writer.processes.process_pipeline import ProcessPipeline
+from headwater.consumers.writer.processes.worker_process import WorkerDiedError, WorkerProcess, WorkerRole
 from headwater.consumers.writer.runner import Runner
 from headwater.lineage.bulk import (
     BusPartition,

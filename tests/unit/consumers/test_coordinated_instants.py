@@ -8,8 +8,8 @@ from collections import defaultdict
 import pytest
 
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.coordinated.instants import Instant, Splitter
-from headwater.consumers.writer.coordinated.slice_reader import ReadReply, ReadRequest, SliceReaderRole
+from headwater.consumers.writer.processes.instants import Instant, Splitter
+from headwater.consumers.writer.processes.slice_reader import ReadReply, ReadRequest, SliceReaderRole
 from headwater.consumers.writer.runner import join
 from headwater.events import Committed
 from headwater.events.avro import Codec
@@ -76,7 +76,7 @@ def test_what_cant_be_sent_is_found_by_the_coordinator(monkeypatch: pytest.Monke
     def overflow(*_: object, **__: object) -> None:
         raise OverflowError
 
-    monkeypatch.setattr("headwater.consumers.writer.coordinated.slice_reader.pack_rows", overflow)
+    monkeypatch.setattr("headwater.consumers.writer.processes.slice_reader.pack_rows", overflow)
     given = [BusRecord(Codec().encode(EXAMPLES[0]), WHERE, 0, None)]
     reply = ROLE.start()(ReadRequest(given, None, ()))
     assert reply.is_refused

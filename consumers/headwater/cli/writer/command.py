@@ -79,8 +79,8 @@ def make_pipeline(
 ) -> Pipeline:
     """Return the pipeline into stores, by their names: one process or several, or into a store that has the first
     interface only. `marks` are those of the stores that have the second one."""
-    from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline  # noqa: PLC0415
     from headwater.consumers.writer.lineage_meta_pipeline import LineageMetaPipeline  # noqa: PLC0415
+    from headwater.consumers.writer.processes.process_pipeline import ProcessPipeline  # noqa: PLC0415
     from headwater.consumers.writer.store_pipeline import StorePipeline  # noqa: PLC0415
     from headwater.journal import DeadLetterLog  # noqa: PLC0415
 

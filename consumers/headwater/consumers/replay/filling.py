@@ -14,8 +14,8 @@ from typing import Final, Protocol, TypeAlias
 from headwater.consumers.replay.ranges import Positions, RangeSource
 from headwater.consumers.retrying import StopRequested
 from headwater.consumers.sources.api import CLOCK_SKEW_MICROS
-from headwater.consumers.writer.coordinated.process_pipeline import ProcessPipeline
 from headwater.consumers.writer.pipeline import Pipeline
+from headwater.consumers.writer.processes.process_pipeline import ProcessPipeline
 from headwater.consumers.writer.routes import MAIN_STORE
 from headwater.consumers.writer.runner import Runner
 from headwater.consumers.writer.store_pipeline import StorePipeline

@@ -3,7 +3,7 @@
 runner                 polls mini-batches, waits for outages, begins anew, and stops in order
 pipeline               what becomes of a mini-batch, in one process or in several
 store_pipeline         one process: into one store, or into several, chosen by catalog
-coordinated            several processes
+processes              several processes
 lineage_meta_pipeline  into a store that implements only `lineage.api.LineageMeta`
 record_reader          maps records to rows, or to dead letters
 routes                 which stores an event goes to

@@ -42,11 +42,11 @@ class WriterMetrics(LoopMetrics):
     set_backs: int = 0
     """How often the store turned out to have lost transactions."""
     instants: int = 0
-    """Completed instants of the coordinated pipeline."""
+    """Completed instants of several processes."""
     deaths: int = 0
-    """Processes of the coordinated pipeline that ended by themselves, and were begun anew."""
+    """Processes that ended by themselves, and were begun anew."""
     cpu_seconds: dict[str, float] = field(default_factory=dict)
-    """Processor time of the coordinated pipeline's processes, by their names."""
+    """Processor time of the processes, by their names."""
     cache_hits: int = 0
     """Rows that were omitted because the store has them."""
     rebalances: int = 0

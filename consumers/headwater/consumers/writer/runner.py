@@ -18,9 +18,9 @@ from typing import Final, NamedTuple
 
 from headwater.consumers.retrying import Retrier, StopRequested
 from headwater.consumers.sources import EventSource, SourceBatch
-from headwater.consumers.writer.coordinated.worker_process import WorkerDiedError
 from headwater.consumers.writer.metrics import WriterMetrics, record_batch, record_lag, record_set_back
 from headwater.consumers.writer.pipeline import STORE, BatchResult, Pipeline
+from headwater.consumers.writer.processes.worker_process import WorkerDiedError
 from headwater.errors import TransientError
 from headwater.lineage.bulk import BusPartition, StoreSetBack
 

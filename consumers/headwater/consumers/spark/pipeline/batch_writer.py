@@ -26,10 +26,10 @@ from headwater.consumers.spark.pipeline.writing_tasks import (
     single_events_task,
     writing_task,
 )
-from headwater.consumers.writer.coordinated.instants import Instant
-from headwater.consumers.writer.coordinated.timeline import Timeline
 from headwater.consumers.writer.metrics import log_dead_letters
 from headwater.consumers.writer.offsets import OffsetReader, bus_work
+from headwater.consumers.writer.processes.instants import Instant
+from headwater.consumers.writer.processes.timeline import Timeline
 from headwater.consumers.writer.record_reader import RecordReader
 from headwater.events.health import GapReason
 from headwater.lineage.bulk import (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from headwater.consumers.sources import BusRecord, OffsetGap
-from headwater.consumers.writer.coordinated.slice_reader import bucket_of
+from headwater.consumers.writer.processes.slice_reader import bucket_of
 from headwater.lineage.bulk import DeadLetter, PackedRows
 from headwater.lineage.rows import Row, RowKind, combine_rows
 from headwater.lineage.rows.model import RowTuple

@@ -1,6 +1,6 @@
 """What a process of the writer runs: it answers requests until the coordinator is gone.
 
-python -m headwater.consumers.writer.coordinated.worker DESCRIPTOR
+python -m headwater.consumers.writer.processes.worker DESCRIPTOR
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from headwater.consumers.tuning import tune_garbage_collection
-from headwater.consumers.writer.coordinated.worker_process import LOGGER, WorkerReply, WorkerRole
+from headwater.consumers.writer.processes.worker_process import LOGGER, WorkerReply, WorkerRole
 from headwater.errors import HeadwaterError
 
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import uuid4
 
-from headwater.consumers.writer.coordinated.instants import Instant
 from headwater.consumers.writer.offsets import bus_work
+from headwater.consumers.writer.processes.instants import Instant
 from headwater.consumers.writer.record_reader import RecordReader
 from headwater.lineage.bulk import (
     BulkLineageMeta,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.coordinated.slice_reader import ReadReply
+from headwater.consumers.writer.processes.slice_reader import ReadReply
 from headwater.lineage.bulk import DeadLetter
 
 _FULL: Final = 1.1

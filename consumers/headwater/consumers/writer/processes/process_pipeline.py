@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from headwater.consumers.retrying import Retrier
 from headwater.consumers.sources import BusRecord, SourceBatch
-from headwater.consumers.writer.coordinated.bucket_writer import BucketWriterRole, FlushReply
-from headwater.consumers.writer.coordinated.instants import Instant, Splitter
-from headwater.consumers.writer.coordinated.slice_reader import ReadRequest, SliceReaderRole
-from headwater.consumers.writer.coordinated.timeline import Timeline
-from headwater.consumers.writer.coordinated.worker_process import WorkerProcess, WorkerRole
 from headwater.consumers.writer.pipeline import STORE, BatchResult, Pipeline, Transaction
+from headwater.consumers.writer.processes.bucket_writer import BucketWriterRole, FlushReply
+from headwater.consumers.writer.processes.instants import Instant, Splitter
+from headwater.consumers.writer.processes.slice_reader import ReadRequest, SliceReaderRole
+from headwater.consumers.writer.processes.timeline import Timeline
+from headwater.consumers.writer.processes.worker_process import WorkerProcess, WorkerRole
 from headwater.consumers.writer.record_reader import MAX_INVALID, RecordReader
 from headwater.lineage.bulk import DatabaseBulkMeta, MergeResult, WriterMark, WriterMarks
 from headwater.lineage.sql.errors import StoreDataError

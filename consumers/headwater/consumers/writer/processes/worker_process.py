@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from headwater.errors import TerminalError
 
-_MODULE: Final = "headwater.consumers.writer.coordinated.worker"
+_MODULE: Final = "headwater.consumers.writer.processes.worker"
 LOGGER: Final = logging.getLogger("headwater")
 
 
