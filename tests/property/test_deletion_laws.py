@@ -117,14 +117,17 @@ def declared(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def events(draw: st.DrawFn) -> list[Event]:
     """Each at a time of its own producer's; commits of different producers meet in a barrier where a stream's do. A
-    stream has one parent: where it hadn't, an old copy of one barrier would bring back what a newer one had hidden."""
+    stream has one parent: where it hadn't, an old copy of one barrier would bring back what a newer one had hidden. A
+    barrier of a stream has one run: what becomes of it where a deleted run was the first one has a test of its own."""
     emitted: list[Event] = []
     parents: dict[JobName | None, JobName | None] = {}
+    runs: dict[tuple[JobName | None, int], UUID] = {}
     for sequence, fields in enumerate(draw(st.lists(committed() | deleted() | declared(), min_size=2, max_size=8)), 1):
         kind = fields.pop("kind")
         incarnation: dict[str, Any] = {"incarnation": UUID(int=500)} if fields.get("batch_id") else {}
         if incarnation:
             fields["parent_job"] = parents.setdefault(fields["job"], fields["parent_job"])
+            fields["run"] = runs.setdefault((fields["job"], fields["barrier"]), fields["run"])
         envelope: dict[str, Any] = {"producer": UUID(int=sequence), "sequence": 1, "family_sequence": 1}
         ahead = 3 if kind is LineageDeleted else draw(MINUTES)
         time = NOON + ahead * MINUTE
@@ -251,6 +254,39 @@ def test_a_barrier_that_comes_again_after_a_purge_begins_when_it_was_run_again(e
         assert [row.batch_id for row in rows] == [1, 2]
     (at_the_end, _), (on_the_way, _) = begins
     assert at_the_end < on_the_way
+
+
+@pytest.mark.slow
+def test_what_only_a_deleted_run_wrote_in_a_barrier_stays_away_after_a_purge(engine: Engine) -> None:
+    """Another run ran the barrier again, and its event came only after the purge: `docs/deleting.md` says so."""
+
+    def run(producer: int, barrier: int, run_id: UUID, *outputs: Output) -> Committed:
+        envelope: dict[str, Any] = {"producer": UUID(int=producer), "sequence": 1, "family_sequence": 1, "time": NOON}
+        return Committed(
+            **envelope,
+            job=JOBS[0],
+            run=run_id,
+            barrier=barrier,
+            batch_id=barrier,
+            incarnation=UUID(int=500),
+            outputs=outputs,
+        )
+
+    first, again, following = run(1, 1, RUNS[0], Output(dataset=DATASETS[0])), run(2, 1, RUNS[1]), run(3, 2, RUNS[1])
+    deletion = LineageDeleted(
+        producer=UUID(int=4),
+        sequence=1,
+        family_sequence=1,
+        time=NOON + 3 * MINUTE,
+        scope=LineageScope.ALL,
+        of_run=RUNS[0],
+        before=NOON + MINUTE,
+    )
+    emitted: list[Event] = [first, following, deletion, again]
+    _, at_the_end = purged(engine, [emitted])
+    _, on_the_way = purged(engine, [[each] for each in emitted])
+    assert len(at_the_end - on_the_way) == 1
+    assert on_the_way <= at_the_end
 
 
 def reruns_may_come_late(emitted: Iterable[Event]) -> bool:
