@@ -3,14 +3,14 @@ is the same in the end as what is purged at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, create_engine, select
 from sqlalchemy.pool import StaticPool
@@ -204,6 +204,7 @@ def test_memory_and_sql_hide_the_same(engine: Engine, emitted: list[Event]) -> N
 @pytest.mark.slow
 def test_purged_on_the_way_or_at_the_end(engine: Engine, emitted: list[Event], size: int, data: st.DataObject) -> None:
     again = data.draw(st.permutations([*emitted, *emitted[::2]]))
+    assume(not a_name_changes_hands(emitted))
     rows_at_the_end, at_the_end = purged(engine, [emitted])
     rows_on_the_way, on_the_way = purged(engine, [again[at : at + size] for at in range(0, len(again), size)])
     assert on_the_way == at_the_end
@@ -287,6 +288,17 @@ def test_what_only_a_deleted_run_wrote_in_a_barrier_stays_away_after_a_purge(eng
     _, on_the_way = purged(engine, [[each] for each in emitted])
     assert len(at_the_end - on_the_way) == 1
     assert on_the_way <= at_the_end
+
+
+def a_name_changes_hands(emitted: Sequence[Event]) -> bool:
+    """Whether two catalogs have one name, and a deletion names a catalog: what is known by that name only isn't any
+    more of the catalog that was purged."""
+    owners: dict[str, set[CatalogId | None]] = {}
+    for each in emitted:
+        if isinstance(each, CatalogOptionsDeclared):
+            owners.setdefault(each.context.name, set()).add(each.context.id)
+    of_catalogs = any(isinstance(each, LineageDeleted) and each.catalog is not None for each in emitted)
+    return of_catalogs and any(len(found) > 1 for found in owners.values())
 
 
 def reruns_may_come_late(emitted: Iterable[Event]) -> bool:
