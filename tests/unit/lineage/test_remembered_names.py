@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from headwater.events import Committed, DatasetId, JobLineage, JobName, Output
-from headwater.events.avro import Codec, known_values
+from headwater.events.avro import Codec, known_values, reader_source
 from headwater.events.avro import quick_reader as reader
 from headwater.events.avro.framing import HEADER_BYTES
 from headwater.lineage.mapping import lineage_content, map_event
@@ -51,9 +51,9 @@ def test_places_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_models_that_are_known_by_their_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_values, "MOST_MODELS", 3)
     made: list[dict[object, object]] = []
-    for of in ("KnownModels", "KnownUuids"):
-        kind = getattr(reader, of)
-        monkeypatch.setattr(reader, of, type(of, (kind,), {"__init__": lambda self, kept=made: kept.append(self)}))
+    for module, of in ((reader, "KnownModels"), (reader_source, "KnownUuids")):
+        kind = getattr(module, of)
+        monkeypatch.setattr(module, of, type(of, (kind,), {"__init__": lambda self, kept=made: kept.append(self)}))
     read = reader.quick_reader.__wrapped__(Committed)
     assert read is not None
     for number in range(1, 10):
