@@ -81,7 +81,7 @@ def _obey(staged: Stage, words: list[str]) -> None:
 
 
 def test_a_topic_that_is_deleted_and_made_again(staged: Stage, tmp_path: Path) -> None:
-    """What was acknowledged before went with it; what wasn't is on the new one."""
+    """What was acknowledged before went with it; what wasn't is on the new one, not always in order."""
     topic = new_topic()
     with driver_of(kafka_conf(staged.address, topic, tmp_path)) as driver:
         driver.tell(100)
@@ -94,7 +94,7 @@ def test_a_topic_that_is_deleted_and_made_again(staged: Stage, tmp_path: Path) -
         driver.tell_for(1)
         driver.deliver()
     copies = copies_on(staged.config(), topic)
-    check_topic(driver.emitted[gone:], copies, may_have_holes=True)
+    check_topic(driver.emitted[gone:], copies, may_have_holes=True, is_ordered=False)
 
 
 @pytest.mark.long
