@@ -92,7 +92,7 @@ def _catalog(parser: Flags) -> None:
     flags=[add_store, _catalog],
 )
 def init(given: Namespace, output: CommandOutput) -> int:
-    from headwater.lineage.store.views import make_views  # noqa: PLC0415
+    from headwater.lineage.store.creation import make_views  # noqa: PLC0415
 
     with open_given_store(given, readonly=False) as store:
         make_views(store.engine, store.target, given.catalog)

@@ -1,9 +1,10 @@
 """Brings artifacts from Maven repositories: by Maven where there is one, else by the Ivy that pyspark carries.
 
-Makes a JRE from a wheel trust the certificate authorities that this Python trusts.
+Makes a JRE from a wheel trust the certificate authorities that this Python trusts. Such a JRE has its own list and
+doesn't know authorities that the machine's owner added, such as that of a company's proxy. Its downloads would fail
+although Python's succeed.
 
-Such a JRE has its own list and doesn't know authorities that the machine's owner added, such as that of a company's
-proxy. Its downloads would fail although Python's succeed.
+Iceberg's runtime for Spark, which the demo's tables need, is fetched once and verified every time, like the servers.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ import ssl
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 from xml.sax.saxutils import escape
 
+from headwater.local.cache import cached_directory, expected_hashes, verify
 from headwater.local.errors import FetchError, MissingRequirementError
 from headwater.local.java import JavaRuntime, java
+from headwater.local.progress import announce
 from headwater.plugins import extra_command
 
 # The Java KeyStore format, version 2, with trusted certificates only. Its password protects nothing here: it is the
@@ -199,3 +202,40 @@ def _run(tool: str, command: Sequence[str | Path], directory: Path, **environ: s
             f"{tool} could not fetch (exit code {done.returncode}): check the network, and the mirrors and proxy in "
             f"its settings. It said:\n{end}"
         )
+
+
+RUNTIMES: Final = {
+    "3.5": Artifact("org.apache.iceberg", "iceberg-spark-runtime-3.5_2.12", "1.12.0"),
+    "4.0": Artifact("org.apache.iceberg", "iceberg-spark-runtime-4.0_2.13", "1.11.0"),
+    "4.1": Artifact("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.12.0"),
+}
+"""By version of Spark the newest one that its pyspark, with its Scala, takes."""
+HASHES: Final = "iceberg.sha256"
+
+
+def iceberg_runtime(
+    spark: str,
+    fetch_with: Callable[[], Fetcher] = fetcher,
+    cache: Path | None = None,
+    hashes: Mapping[str, str] | None = None,
+) -> Path:
+    """Return the jar for a version of pyspark. Its code runs in the user's JVM, so its SHA-256 is checked each time."""
+    short = ".".join(spark.split(".")[:2])
+    if short not in RUNTIMES:
+        raise MissingRequirementError(
+            f"there is no Iceberg for pyspark {spark}: install pyspark {', '.join(RUNTIMES)}, the newest for preference"
+        )
+    runtime = RUNTIMES[short]
+    jar = jar_name(runtime)
+    expected = {jar: (hashes or expected_hashes(HASHES))[jar]}
+
+    def fill(place: Path) -> None:
+        with announce(f"fetching Iceberg {runtime.version} for Spark {short} (50 MB; once)"):
+            fetch_with().fetch((runtime,), place)
+
+    name = jar.removesuffix(".jar")
+    return cached_directory(name, fill, check=lambda place: verify(place, expected), cache=cache) / jar
+
+
+def jar_name(runtime: Artifact) -> str:
+    return f"{runtime.name}-{runtime.version}.jar"

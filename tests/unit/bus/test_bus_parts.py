@@ -17,9 +17,9 @@ from headwater.events.jobs import JobStatus, JobType
 from headwater.events.names import JobName
 from headwater.journal.files import OS_FILES
 from headwater.listeners.bus.listener_creation import DaemonExecutor
-from headwater.listeners.bus.outstanding_records import InvalidAcknowledgementError, OutstandingRecords
 from headwater.listeners.bus.producer_progress import ProducerProgress, read_progress, write_progress
 from headwater.listeners.bus.spool_manifest import ALL_FAMILIES, SpoolManifest, read_manifest
+from headwater.listeners.bus.spool_reader import InvalidAcknowledgementError, OutstandingRecords
 from headwater.spi import Application, SpoolPosition
 
 TIME = datetime(2026, 3, 1, tzinfo=timezone.utc)

@@ -20,7 +20,7 @@ from headwater.lineage.questions.answers import Answer
 from headwater.lineage.questions.gaps import GapCause, PossibleGap
 from headwater.local import DamagedDownloadError, FetchError, MissingRequirementError
 from headwater.local.cache import expected_hashes
-from headwater.local.iceberg import HASHES, RUNTIMES, iceberg_runtime, jar_name
+from headwater.local.fetch import HASHES, RUNTIMES, iceberg_runtime, jar_name
 from headwater.plugins import extra_command
 
 

@@ -22,7 +22,7 @@ from typing import Final
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.local import JavaRuntime, MissingRequirementError, java
 from headwater.local.errors import FetchError
-from headwater.local.iceberg import iceberg_runtime
+from headwater.local.fetch import iceberg_runtime
 from headwater.local.java import java_home_for_spark
 from headwater.local.process import LaunchSpec, ServerProcess, exit_text, tail
 from headwater.plugins import extra_command

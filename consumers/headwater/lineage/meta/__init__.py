@@ -1,12 +1,10 @@
 """The implementations of `headwater.lineage.api.LineageMeta`.
 
-event_based    base class: calls become events, events become rows
-memory         rows in memory, for tests
-database       rows in a database
+event_based    calls become events, events become rows: in a database, or in memory for tests
 factories      opens one of them by name, also for event loops
 """
 
-from headwater.lineage.meta.database import DatabaseLineageMeta
+from headwater.lineage.meta.event_based import DatabaseLineageMeta, MemoryLineageMeta
 from headwater.lineage.meta.factories import (
     AsyncLineageMeta,
     JdbcLineageMetaFactory,
@@ -15,7 +13,6 @@ from headwater.lineage.meta.factories import (
     open_async_lineage_meta,
     open_lineage_meta,
 )
-from headwater.lineage.meta.memory import MemoryLineageMeta
 
 __all__ = [
     "AsyncLineageMeta",

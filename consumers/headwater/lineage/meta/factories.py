@@ -21,8 +21,7 @@ from headwater.lineage.api import (
     TableLineage,
 )
 from headwater.lineage.async_iteration import iterate_in_thread
-from headwater.lineage.meta.database import DatabaseLineageMeta
-from headwater.lineage.meta.memory import MemoryLineageMeta
+from headwater.lineage.meta.event_based import DatabaseLineageMeta, MemoryLineageMeta
 from headwater.lineage.predicates import Predicate
 from headwater.lineage.store.opening import open_store
 from headwater.lineage.store.options import StoreOptions

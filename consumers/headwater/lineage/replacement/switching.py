@@ -15,9 +15,9 @@ from headwater.lineage.replacement.sqlite import SQLiteSwitchOver
 from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.sql.pip5_dialects import pip5_dialect_of
 from headwater.lineage.store import StoreOptions
+from headwater.lineage.store.creation import has_views
 from headwater.lineage.store.engines import open_engine
 from headwater.lineage.store.urls import DatabaseKind
-from headwater.lineage.store.views import has_views
 
 
 class Fence(Protocol):

@@ -5,10 +5,9 @@ urls, jdbc       parse JDBC URLs, SQLAlchemy URLs and paths
 engines          connections with each database's settings
 store            an open store
 opening          opens a store for writing or reading
-creation         creates the tables, tells their version, and runs the scripts of migrations
+creation         creates the tables and the PIP-5 views, tells their version, and runs the scripts of migrations
 migrations       the versions, and the scripts between them
 migration_steps  idempotent steps of the scripts
-views            creates the PIP-5 views if the user may
 status           how much a store holds, and its state
 """
 

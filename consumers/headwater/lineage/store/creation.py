@@ -1,10 +1,11 @@
-"""Creates a store, brings an older one to this version, and knows by a mark of its tables which version that is.
+"""Creates a store and its PIP-5 compatible views, brings an older one to this version, and knows that by a mark in it.
 
 Only migrating needs Alembic, which is an extra.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from enum import Enum
@@ -30,14 +31,52 @@ from sqlalchemy.exc import OperationalError
 from headwater.errors import ConfigurationError
 from headwater.lineage.maintenance.partitions import make_first
 from headwater.lineage.sql import METADATA
-from headwater.lineage.sql.errors import StoreSchemaError
-from headwater.lineage.sql.locking import exclusive_transaction
+from headwater.lineage.sql.errors import (
+    StoreAccessError,
+    StoreBusyError,
+    StoreRightsError,
+    StoreSchemaError,
+    translate_errors,
+)
+from headwater.lineage.sql.locking import WRITES, exclusive_transaction
+from headwater.lineage.sql.pip5_views import are_views_current, create_views
 from headwater.lineage.store.engines.sqlite import BUSY_SECONDS
 from headwater.lineage.store.migrations import MigrationHistory, SchemaVersion
+from headwater.lineage.store.options import StoreAddress
 from headwater.plugins import extra_command
 
 if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
+
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+def make_views(engine: Engine, target: StoreAddress, catalog: str | None = None) -> None:
+    """Create or update the views. `catalog` is the catalog that they show by default."""
+    with translate_errors(target.words):
+        with engine.connect() as connection:
+            if catalog is None and are_views_current(connection, target.database):
+                return
+        with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+            create_views(connection, target.database, catalog)
+
+
+def has_views(engine: Engine, target: StoreAddress) -> bool:
+    """Return whether the views exist as this version defines them, as far as this user can see."""
+    try:
+        with translate_errors(target.words), engine.connect() as connection:
+            return are_views_current(connection, target.database)
+    except (StoreRightsError, StoreAccessError):
+        return False
+
+
+def make_views_if_allowed(engine: Engine, target: StoreAddress) -> None:
+    """Create the views if the user may. A store works without them."""
+    try:
+        make_views(engine, target)
+    except (StoreRightsError, StoreAccessError, StoreBusyError) as e:  # MySQL has no word for one may not look
+        _LOG.info("the views in %s weren't made: %s", target.database, e)
 
 
 VERSION: Final = Table(

@@ -9,14 +9,13 @@ from headwater.lineage.lake.address import LakeAddress
 from headwater.lineage.lake.formats import SqlSession
 from headwater.lineage.maintenance.partitions import make_ahead
 from headwater.lineage.sql.errors import StoreRightsError, StoreSchemaError, translate_errors
-from headwater.lineage.store.creation import SchemaState, SchemaStatus, inspect_schema, migrate
+from headwater.lineage.store.creation import SchemaState, SchemaStatus, inspect_schema, make_views_if_allowed, migrate
 from headwater.lineage.store.creation import create as create_in
 from headwater.lineage.store.engines import engine_for
 from headwater.lineage.store.engines.sqlite import prepare_file
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreAddress, StoreOptions
 from headwater.lineage.store.store import Store
-from headwater.lineage.store.views import make_views_if_allowed
 
 
 def open_store(

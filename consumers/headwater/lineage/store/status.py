@@ -18,12 +18,11 @@ from headwater.lineage.rows.model import NEVER, NOT_YET
 from headwater.lineage.sql import METADATA
 from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.tables import default_partition
-from headwater.lineage.store.creation import SchemaState, inspect_schema
+from headwater.lineage.store.creation import SchemaState, has_views, inspect_schema
 from headwater.lineage.store.engines import open_engine
 from headwater.lineage.store.engines.sqlite import prepare_file
 from headwater.lineage.store.migrations import HISTORY, MigrationHistory
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.views import has_views
 
 _POSTGRESQL: Final = """
 SELECT c.relname, CASE c.relkind WHEN 'r' THEN pg_total_relation_size(c.oid)

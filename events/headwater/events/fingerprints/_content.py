@@ -1,12 +1,13 @@
-"""What of inputs, outputs and columns is in a fingerprint.
-
-One content for all orders in which inputs, outputs and the edges between them can be listed.
+"""What of inputs, outputs and columns is in a fingerprint: one content for all orders in which they can be listed.
 
 Inputs that are alike (a table read twice) are distinguished by the columns that go out of them: each node's colour
 takes in the colours of what it is connected to, until no more nodes differ. Where all outputs differ, inputs that are
 still alike have the same edges to the same outputs: exchanging them changes nothing, so the content is exact. Outputs
 that are alike too (one table written twice by one statement, with the same columns) are distinguished in the same way,
 except where edges between twins on both sides cross as evenly as they could run side by side: two such shapes have one.
+
+The type of a column has one spelling: key order, white space, comments and other notes of nested fields don't count.
+What makes another type of it does, wherever Spark keeps it: the lengths of char and varchar, collations.
 """
 
 from __future__ import annotations
@@ -14,15 +15,84 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from headwater.events.column_lineage import ColumnLineage
 from headwater.events.fingerprints._options import canonical_options, without_staging
-from headwater.events.fingerprints._types import canonical_type
 from headwater.events.jobs import DatasetSchema, Sink, SinkSchema, Source, SourceSchema
 from headwater.events.redaction import canonical_text
 from headwater.events.tables import Column, Transform
+from headwater.events.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    TypeTextError,
+    UnknownType,
+    UserDefinedType,
+    parse_json,
+    to_json,
+)
+from headwater.events.types.char_varchar import CHAR_VARCHAR, with_lengths
+from headwater.events.types.collations import COLLATIONS
+from headwater.events.types.json_text import Json, dumps, loads
+from headwater.events.types.spark_json import metadata_entries
+
+_LONGEST_KEPT: Final = 2048
+_PICKLED: Final = "serializedClass"
+"""The code of a type that was defined in a notebook: bytes that depend on the Python."""
+
+
+def canonical_type(text: str) -> str:
+    """Total: a text that isn't a type counts as it is."""
+    return _remembered(text) if len(text) <= _LONGEST_KEPT else _canonical(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> str:
+    return _canonical(text)
+
+
+def _canonical(text: str) -> str:
+    try:
+        return to_json(_bare(parse_json(text)))
+    except (TypeTextError, RecursionError):
+        return text
+
+
+def _bare(type_: DataType) -> DataType:
+    if isinstance(type_, ArrayType):
+        return ArrayType(_bare(type_.element), type_.contains_null)
+    if isinstance(type_, MapType):
+        return MapType(_bare(type_.key), _bare(type_.value), type_.value_contains_null)
+    if isinstance(type_, StructType):
+        return StructType(tuple([_bare_field(field) for field in type_.fields]))
+    if isinstance(type_, (UserDefinedType, UnknownType)):
+        return replace(type_, text=dumps(_ordered(loads(type_.text))))
+    return type_
+
+
+def _bare_field(field: StructField) -> StructField:
+    type_ = _bare(field.type)
+    if CHAR_VARCHAR not in field.metadata and COLLATIONS not in field.metadata:
+        return StructField(field.name, type_, field.nullable)
+    entries = metadata_entries(field.metadata)
+    type_text = entries.get(CHAR_VARCHAR)
+    limited = with_lengths(type_, type_text) if isinstance(type_text, str) else None
+    kept = {COLLATIONS} if limited is not None else {COLLATIONS, CHAR_VARCHAR}
+    rest: Json = {key: entry for key, entry in entries.items() if key in kept}
+    return StructField(field.name, limited or type_, field.nullable, dumps(_ordered(rest)))
+
+
+def _ordered(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value) if key != _PICKLED}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
+
 
 Node: TypeAlias = tuple[Literal["input", "output"], int]
 

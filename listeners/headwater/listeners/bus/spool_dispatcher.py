@@ -16,9 +16,8 @@ from headwater.listeners.bus.gap_tracker import SpoolCursor, SpoolSource
 from headwater.listeners.bus.listener_calls import CallError, ListenerCaller, ServeResult, StopSignal
 from headwater.listeners.bus.listener_errors import describe_error
 from headwater.listeners.bus.options import BusOptions
-from headwater.listeners.bus.outstanding_records import InvalidAcknowledgementError, OutstandingRecords
 from headwater.listeners.bus.report import ListenerMeter, ProgressSignal
-from headwater.listeners.bus.spool_reader import OnLost, SpoolReader
+from headwater.listeners.bus.spool_reader import InvalidAcknowledgementError, OnLost, OutstandingRecords, SpoolReader
 from headwater.spi import DurableListener, RecordBatch, RefusedRecordError, SpoolPosition
 
 _LOG = logging.getLogger(__name__)
