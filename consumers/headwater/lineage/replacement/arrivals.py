@@ -20,7 +20,7 @@ from headwater.lineage.bulk.marks import REPLACEMENTS
 from headwater.lineage.bulk.positions import now_micros
 from headwater.lineage.mapping.events import ARRIVALS_PER_ROW
 from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
-from headwater.lineage.sql.writer_tables import ALIGNMENT_TABLES, DEAD_LETTERS, EPOCHS, INGESTS, MARKS
+from headwater.lineage.sql.writer_tables import DEAD_LETTERS, DECISION_TABLES, EPOCHS, INGESTS, MARKS
 
 _LETTER_STATE: Final = ("state", "attempts", "error", "created_at")
 """What became of a dead letter: a replay finds the letter again, and knows nothing of that."""
@@ -32,7 +32,7 @@ def take_over(connection: Connection, live: str, fresh: str) -> None:
     ingests, places = _in(live, INGESTS), _in(live, PIP5_DATABASES)
     _copy(connection, ingests, _in(fresh, INGESTS), ingests.c.source == DIRECT_SOURCE)
     _copy(connection, places, _in(fresh, PIP5_DATABASES), true())
-    for table in ALIGNMENT_TABLES:
+    for table in DECISION_TABLES:
         _take_whole(connection, _in(live, table), _in(fresh, table))
     _count_epoch(connection, live, fresh)
     _count_replacement(connection, live, fresh)

@@ -23,8 +23,8 @@ from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.sql.pip5_catalog import NAMES, PIP5_DATABASES
 from headwater.lineage.sql.pip5_views import create_views
 from headwater.lineage.sql.writer_tables import (
-    ALIGNMENT_TABLES,
     DEAD_LETTERS,
+    DECISION_TABLES,
     EPOCHS,
     INGESTS,
     INSTANTS,
@@ -108,7 +108,7 @@ _ORDER: Final = (
     MARKS.name,
     EPOCHS.name,
     *(kind.name for kind in KINDS),
-    *(table.name for table in (DEAD_LETTERS, INGESTS, OFFSETS, INSTANTS, *ALIGNMENT_TABLES)),
+    *(table.name for table in (DEAD_LETTERS, INGESTS, OFFSETS, INSTANTS, *DECISION_TABLES)),
 )
 """The order in which a writer's transaction comes to its tables, so that none waits for another in a circle."""
 _GRACE_SECONDS: Final = 60

@@ -1,7 +1,7 @@
 """The rows in a database: PostgreSQL, MySQL or MariaDB, SQLite.
 
 tables           the tables, generated from the kinds of rows, and their indexes
-writer_tables    the tables that a writer keeps for itself, and those of aligned jobs
+writer_tables    the tables that a writer keeps for itself, and those of aligned jobs and corrections
 upsert           statements that merge rows as `rows.model.combine_rows` does in memory
 row_codec        reads rows from their tables
 key_lookup       selects rows by many keys at once
@@ -19,10 +19,10 @@ from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.pip5_views import create_views
 from headwater.lineage.sql.row_codec import select_rows, store_digest
 from headwater.lineage.sql.tables import INDEXES, METADATA, table_of
-from headwater.lineage.sql.writer_tables import ALIGNMENT_TABLES, WRITER_TABLES
+from headwater.lineage.sql.writer_tables import DECISION_TABLES, WRITER_TABLES
 
 __all__ = [
-    "ALIGNMENT_TABLES",
+    "DECISION_TABLES",
     "INDEXES",
     "METADATA",
     "PIP5_DATABASES",

@@ -1,7 +1,7 @@
-"""The tables that a writer keeps for itself, and those of aligned jobs.
+"""The tables that a writer keeps for itself, and those of aligned jobs and corrections.
 
-Aligned jobs write which snapshots a group of jobs reads together: decisions, and no facts from events. So none of these
-tables is part of the store's digest, and a replay takes the decisions over.
+Aligned jobs write which snapshots a group of jobs reads together, and corrections how far they are: decisions, and no
+facts from events. So none of these tables is part of the store's digest, and a replay takes the decisions over.
 """
 
 from __future__ import annotations
@@ -66,7 +66,35 @@ ALIGNED_JOBS: Final = _table(
 """How far each job of a group is: the data version that it has committed last, and the one that it works on. `epoch`
 counts its starts, so that a process that was thought to be dead finds out that another one has taken over."""
 
-ALIGNMENT_TABLES: Final = (ALIGNMENT_GROUPS, DATA_VERSIONS, ALIGNED_JOBS)
+CORRECTIONS: Final = _table(
+    "corrections",
+    _key("id", _HASH),
+    _required_column("name", _TEXT),
+    _required_column("source", _TEXT),
+    _required_column("snapshot", BigInteger()),
+    _required_column("mode", _TEXT),
+    _required_column("state", _TEXT),
+    _required_column("plan", _TEXT),
+    _required_column("epoch", BigInteger()),
+    _required_column("made_at", BigInteger()),
+    _required_column("moved_at", BigInteger()),
+)
+"""Corrections that were begun. `plan` is JSON, which never changes. `epoch` counts the processes that worked on it, so
+that one that was thought to be dead finds out that another one has taken over."""
+
+CORRECTION_STEPS: Final = _table(
+    "correction_steps",
+    _key("correction_id", _HASH),
+    _key("number", BigInteger()),
+    _required_column("kind", _TEXT),
+    _required_column("subject", _TEXT),
+    _required_column("state", _TEXT),
+    _required_column("detail", _TEXT),
+    _required_column("moved_at", BigInteger()),
+)
+"""What a correction does, step by step. `detail` is a JSON object. A step is RUNNING before anything is done for it."""
+
+DECISION_TABLES: Final = (ALIGNMENT_GROUPS, DATA_VERSIONS, ALIGNED_JOBS, CORRECTIONS, CORRECTION_STEPS)
 """In the order in which a transaction comes to them."""
 
 

@@ -6,6 +6,7 @@ planned_jobs      the jobs of a correction, and how they run again
 rerun_commands    `correction.toml`
 planning          the plan, from the store alone
 model             what a plan says
+journal           corrections that were begun, in the store, and their steps
 """
 
 from headwater.versions.correction.model import (

@@ -175,6 +175,35 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
         mysql_engine="InnoDB",
     )
     op.create_table(
+        "correction_steps",
+        sa.Column("correction_id", _binary(16), autoincrement=False, nullable=False),
+        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("subject", TEXT, nullable=False),
+        sa.Column("state", TEXT, nullable=False),
+        sa.Column("detail", TEXT, nullable=False),
+        sa.Column("moved_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("correction_id", "number"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
+        "corrections",
+        sa.Column("id", _binary(16), autoincrement=False, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("source", TEXT, nullable=False),
+        sa.Column("snapshot", sa.BigInteger(), nullable=False),
+        sa.Column("mode", TEXT, nullable=False),
+        sa.Column("state", TEXT, nullable=False),
+        sa.Column("plan", TEXT, nullable=False),
+        sa.Column("epoch", sa.BigInteger(), nullable=False),
+        sa.Column("made_at", sa.BigInteger(), nullable=False),
+        sa.Column("moved_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        mysql_charset="utf8mb4",
+        mysql_engine="InnoDB",
+    )
+    op.create_table(
         "data_versions",
         sa.Column("group_id", _binary(16), autoincrement=False, nullable=False),
         sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
