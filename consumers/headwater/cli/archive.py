@@ -6,20 +6,18 @@ The process that archives; what is in an archive, and whether it is whole; compa
 from __future__ import annotations
 
 import asyncio
-import logging
 from argparse import Namespace
 from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli import service
-from headwater.cli.bus import WAYS, archive_place, bus_address, host_and_port, open_source
+from headwater.cli.bus import add_bus, archive_place, open_source, require_bus
 from headwater.cli.commands import command
 from headwater.cli.erasing import add_erasing, erase
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, moment, one_of, pair, whole_number
+from headwater.cli.flags import Flags, moment
 from headwater.cli.output import CommandOutput, Size
-from headwater.cli.service import stop_on_signals
+from headwater.cli.service import add_service, logging_as, serve_health, stop_on_signals
 from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError, TransientError
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from headwater.consumers.archive.table import EventArchive
 
 
-_LOG: Final = logging.getLogger(__name__)
 _GROUP: Final = "headwater-archive"
 
 
@@ -46,15 +43,11 @@ def given_place(given: Any) -> str:
 
 
 def _flags(parser: Flags) -> None:
-    parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
+    add_bus(parser)
     parser.flag("group", str, _GROUP, "the consumer group; its processes share the partitions", "NAME")
     parser.flag("flush-size", _size, "64MiB", "write files when so much waits in memory", "SIZE")
     parser.flag("flush-age", _seconds, "5m", "write files when the oldest record has waited so long", "TIME")
-    parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
-    parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
-    parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
-    parser.flag("log-format", one_of(service.FORMATS), "text", "how the log on standard error looks", "{text,json}")
-    parser.flag("log-level", one_of(service.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
+    add_service(parser, "each batch")
     text = "remove days that are older, such as 400d; kept for ever unless given"
     parser.flag("keep", _days, None, text, "AGE")
     parser.switch("no-upkeep", "leave to somebody else to compact files and to remove old ones")
@@ -73,10 +66,9 @@ A second one ends it at once: the rest is read again next time.""",
     flags=[add_archive, _flags],
 )
 def run(given: Namespace, output: CommandOutput) -> int:
-    if given.bus is None:
-        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
+    require_bus(given)
     with (
-        service.logging_as(given.log_format, given.log_level),
+        logging_as(given.log_format, given.log_level),
         closing(_opened(given)) as archive,
         _upkeep(archive, given),
     ):
@@ -104,17 +96,9 @@ def _archive(archive: EventArchive, given: Any) -> dict[str, int]:
 async def _run(archiver: Archiver, given: Any) -> dict[str, int]:
     stop_on_signals(archiver.stop, given.drain_seconds, "archived")
     tune_garbage_collection()
-    with _health_server(archiver, given.health):
+    with serve_health(archiver.metrics, given.health):
         await archiver.run()
     return archiver.metrics.figures()
-
-
-def _health_server(archiver: Archiver, health: tuple[str, int] | None) -> AbstractContextManager[object]:
-    if health is None:
-        return nullcontext()
-    from headwater.consumers.health_server import HealthServer  # noqa: PLC0415
-
-    return HealthServer(archiver.metrics, *health)
 
 
 def _upkeep(archive: EventArchive, given: Any) -> AbstractContextManager[object]:

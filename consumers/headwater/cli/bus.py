@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.cli.flags import Flags, pair
+from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from headwater.consumers.sources import EventSource
@@ -27,6 +30,18 @@ def bus_address(text: str) -> str:
     if (scheme in {"log", "archive"} and rest) or (scheme == "kafka" and rest.removeprefix("//").partition("/")[0]):
         return text
     raise ValueError(f"{text!r} isn't a bus: write kafka://HOST:PORT, kafka://HOST:PORT/TOPIC, log:DIR or archive:DIR")
+
+
+def add_bus(parser: Flags) -> None:
+    """Add the flags that say where events are."""
+    parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
+    parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
+
+
+def require_bus(given: Any) -> None:
+    """Raise what is missing if no flag says where events are."""
+    if given.bus is None:
+        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
 
 
 def open_source(

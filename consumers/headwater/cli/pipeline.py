@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from headwater.cli import service
 from headwater.cli.bus import (
     WAYS,
     archive_place,
@@ -19,9 +18,9 @@ from headwater.cli.bus import (
 )
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, count, one_of, pair, whole_number
+from headwater.cli.flags import Flags, count, pair, whole_number
 from headwater.cli.output import CommandOutput
-from headwater.cli.service import stopping_on_signals
+from headwater.cli.service import add_logging, logging_as, stopping_on_signals
 from headwater.cli.store import add_store, options_of
 from headwater.errors import ConfigurationError
 
@@ -45,8 +44,7 @@ def _flags(parser: Flags) -> None:
     parser.flag("patience", _seconds, "300s", "how long to wait for a store that doesn't answer", "DURATION")
     parser.flags("kafka-client", pair, "a setting of Kafka's Java client, such as security.protocol=SSL", "KEY=VALUE")
     add_spark(parser)
-    parser.flag("log-format", one_of(service.FORMATS), "text", "how the log on standard error looks", "{text,json}")
-    parser.flag("log-level", one_of(service.LEVELS), "info", "what is in it", "LEVEL")
+    add_logging(parser)
 
 
 def add_spark(parser: Flags) -> None:
@@ -76,7 +74,7 @@ Under spark-submit the master and the configuration are those of its command lin
 def run(given: Namespace, output: CommandOutput) -> int:
     if given.bus is None:
         raise ConfigurationError(f"where are the events? Name the bus by --bus {WAYS}")
-    with service.logging_as(given.log_format, given.log_level):
+    with logging_as(given.log_format, given.log_level):
         options = _options(given).checked()
         figures = _run(options, given)
     output.record("written", figures)

@@ -17,17 +17,44 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime, timezone
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from headwater.cli.bus import host_and_port
 from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, one_of, whole_number
 from headwater.terminal import printable, printable_lines
 
-FORMATS: Final = ("text", "json")
-LEVELS: Final = ("debug", "info", "warning", "error")
+if TYPE_CHECKING:
+    from headwater.consumers.health_server import HealthMetrics
+
+_FORMATS: Final = ("text", "json")
+_LEVELS: Final = ("debug", "info", "warning", "error")
 FIELDS: Final = "headwater"
 """The attribute of a record that holds what it is about, by names: `extra={"headwater": {"events": 5}}`."""
+
+
+def add_service(parser: Flags, debug: str = "") -> None:
+    """Add the flags of a command that runs until it is stopped; `debug` says what its log has at that level."""
+    parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
+    parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
+    add_logging(parser, debug)
+
+
+def add_logging(parser: Flags, debug: str = "") -> None:
+    """Add the flags of a log; `debug` says what it has at that level."""
+    parser.flag("log-format", one_of(_FORMATS), "text", "how the log on standard error looks", "{text,json}")
+    parser.flag("log-level", one_of(_LEVELS), "info", f"what is in it{debug and f'; debug has {debug}'}", "LEVEL")
+
+
+def serve_health(metrics: HealthMetrics, address: tuple[str, int] | None) -> AbstractContextManager[object]:
+    """Return the server of --health, which serves while its `with` block runs; nothing without that flag."""
+    if address is None:
+        return nullcontext()
+    from headwater.consumers.health_server import HealthServer  # noqa: PLC0415
+
+    return HealthServer(metrics, *address)
 
 
 @contextmanager

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli import service
-from headwater.cli.bus import WAYS, ConsumerBus, archive_place, bus_address, host_and_port
+from headwater.cli.bus import ConsumerBus, add_bus, archive_place, require_bus
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, one_of, pair, whole_number
+from headwater.cli.flags import Flags, one_of
 from headwater.cli.forward.arguments import (
     ForwardRunFlags,
     add_forwarders,
@@ -22,7 +19,7 @@ from headwater.cli.forward.arguments import (
     state_directory,
 )
 from headwater.cli.output import CommandOutput
-from headwater.cli.service import stopping_on_signals
+from headwater.cli.service import add_service, logging_as, serve_health, stopping_on_signals
 from headwater.cli.store import add_store, open_given_store, options_of
 from headwater.consumers.tuning import tune_garbage_collection
 from headwater.errors import ConfigurationError
@@ -32,14 +29,7 @@ if TYPE_CHECKING:
     from headwater.forwarders.process import ForwarderProcess
     from headwater.forwarders.starting import ForwarderStart, InitialEvents
 
-_LOG: Final = logging.getLogger(__name__)
 _STARTS: Final = ("beginning", "end", "store", "archive")
-
-
-def add_bus(parser: Flags) -> None:
-    """Add the flags that say where events are."""
-    parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
-    parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
 
 
 def _flags(parser: Flags) -> None:
@@ -51,10 +41,7 @@ def _flags(parser: Flags) -> None:
     add_store(parser)
     text = "with --start store: the consumer group of the store's writer, from whose offsets the bus goes on"
     parser.flag("writer-group", str, "headwater-writer", text, "NAME")
-    parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
-    parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
-    parser.flag("log-format", one_of(service.FORMATS), "text", "how the log on standard error looks", "{text,json}")
-    parser.flag("log-level", one_of(service.LEVELS), "info", "what is in it", "LEVEL")
+    add_service(parser)
     parser.switch("until-end", "stop once all that is on the bus is sent")
     parser.word("names", str, "which forwarders; all that are configured, unless named", "NAME", "*")
 
@@ -77,12 +64,11 @@ def run(given: Namespace, output: CommandOutput) -> int:
     if given.print_config:
         output.table("configuration", ("key", "value", "from"), [*given.parser.rows(given), *_forwarder_rows(given)])
         return Exit.DONE
-    if given.bus is None:
-        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
-    with service.logging_as(given.log_format, given.log_level):
+    require_bus(given)
+    with logging_as(given.log_format, given.log_level):
         process = _create(given)
         tune_garbage_collection()
-        with _health_server(process, given.health), stopping_on_signals(process.stop, "sent", given.drain_seconds):
+        with serve_health(process.health, given.health), stopping_on_signals(process.stop, "sent", given.drain_seconds):
             process.start()
             process.wait()
     columns = ("name", "sent", "filtered", "dead letters", "lost")
@@ -145,11 +131,3 @@ def _archive_start(given: Any) -> InitialEvents:
     from headwater.forwarders.starting import ArchiveStart  # noqa: PLC0415
 
     return ArchiveStart(given.archive)
-
-
-def _health_server(process: ForwarderProcess, health: tuple[str, int] | None) -> AbstractContextManager[object]:
-    if health is None:
-        return nullcontext()
-    from headwater.consumers.health_server import HealthServer  # noqa: PLC0415
-
-    return HealthServer(process.health, *health)

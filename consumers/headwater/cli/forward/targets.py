@@ -15,12 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from headwater.cli.bus import is_log, kafka_settings, log_directory, topic_of
+from headwater.cli.bus import add_bus, is_log, kafka_settings, log_directory, topic_of
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count, limit
 from headwater.cli.forward.arguments import ForwardFlags, add_forwarders, chosen_settings
-from headwater.cli.forward.running import add_bus
 from headwater.cli.output import CommandOutput
 from headwater.errors import ConfigurationError, HeadwaterError, PluginError
 from headwater.events.keys import datasets_in, name_pattern

@@ -6,7 +6,6 @@ Which pipeline the writer runs: in one process or in several, or into somebody e
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -14,13 +13,12 @@ from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.cli import service
-from headwater.cli.bus import WAYS, bus_address, host_and_port, open_source
+from headwater.cli.bus import add_bus, open_source, require_bus
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, count, one_of, pair, whole_number
+from headwater.cli.flags import Flags, count, pair, whole_number
 from headwater.cli.output import CommandOutput
-from headwater.cli.service import stop_on_signals
+from headwater.cli.service import add_service, logging_as, serve_health, stop_on_signals
 from headwater.cli.store import MAIN, add_stores, opened_stores, options_of
 from headwater.cli.writer.config_file import FileFlags
 from headwater.consumers.tuning import tune_garbage_collection
@@ -100,24 +98,19 @@ def _letters_directory(given: Any) -> Path:
     return Path(given.dead_letters or data_directory().with_name("dead-letters") / given.group).expanduser()
 
 
-_LOG: Final = logging.getLogger(__name__)
 _GROUP: Final = "headwater-writer"
 _TURN_SECONDS: Final = 0.0002
 """Who talks to the database gives up its turn at each call, and waits for another: 5 ms, with Python's own."""
 
 
 def _flags(parser: Flags) -> None:
-    parser.flag("bus", bus_address, None, f"where events are: {WAYS}", "BUS")
+    add_bus(parser)
     parser.flag("group", str, _GROUP, "the consumer group; its writers share the work", "NAME")
     add_pipeline(parser)
     parser.flag("batch", count, "10000", "at most so many events in a transaction", "N")
     text = "end where so many events in a row can't become rows; 0 never"
     parser.flag("most-invalid", whole_number, "100", text, "N")
-    parser.flags("kafka", pair, "a setting of the Kafka client", "KEY=VALUE")
-    parser.flag("health", host_and_port, None, "serve /live, /ready and /metrics there", "HOST:PORT")
-    parser.flag("drain-seconds", whole_number, "30", "how long it may take to end after a SIGTERM", "N")
-    parser.flag("log-format", one_of(service.FORMATS), "text", "how the log on standard error looks", "{text,json}")
-    parser.flag("log-level", one_of(service.LEVELS), "info", "what is in it; debug has each batch", "LEVEL")
+    add_service(parser, "each batch")
     text = "once a day, remove records of runs that are older, such as 400d; kept for ever unless given"
     parser.flag("keep-runs", _age, None, text, "AGE")
     parser.switch("no-maintenance", "leave to somebody else what a store needs once a day")
@@ -141,10 +134,9 @@ def run(given: Namespace, output: CommandOutput) -> int:
     if given.print_config:
         output.table("configuration", ("key", "value", "from"), list(given.parser.rows(given)))
         return Exit.DONE
-    if given.bus is None:
-        raise ConfigurationError("where are the events? Name the bus by --bus kafka://HOST:PORT or --bus log:DIR")
+    require_bus(given)
     check_pipeline(given)
-    with service.logging_as(given.log_format, given.log_level):
+    with logging_as(given.log_format, given.log_level):
         figures = _write(given)
     output.record("written", figures)
     return Exit.DONE
@@ -172,17 +164,9 @@ async def _run(runner: Runner, given: Any) -> dict[str, Any]:
     stop_on_signals(runner.stop, given.drain_seconds, "stored")
     tune_garbage_collection()
     sys.setswitchinterval(_TURN_SECONDS)
-    with _health_server(runner, given.health):
+    with serve_health(runner.metrics, given.health):
         await runner.run()
     return runner.metrics.figures()
-
-
-def _health_server(runner: Runner, health: tuple[str, int] | None) -> AbstractContextManager[object]:
-    if health is None:
-        return nullcontext()
-    from headwater.consumers.health_server import HealthServer  # noqa: PLC0415
-
-    return HealthServer(runner.metrics, *health)
 
 
 def _maintenance(stores: Mapping[str, Store], given: Any) -> AbstractContextManager[object]:
