@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 from headwater.errors import TerminalError, TransientError
 from headwater.events.redaction import redact
 from headwater.forwarders.api import BusEvent, Forwarder, PreviewableForwarder, RefusedEventsError
-from headwater.forwarders.blocking import LONGEST_RETRY_AFTER
+from headwater.forwarders.http_delivery import LONGEST_RETRY_AFTER
 from headwater.forwarders.isolation import Attempt, DeliveryResult, EventIsolation, UnsentEvent, asks_to_wait
 from headwater.forwarders.metrics import ForwarderMetrics
 from headwater.lineage.bulk import DeadLetterReason

@@ -6,12 +6,10 @@ import base64
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
 from headwater.errors import HeadwaterError
-from headwater.spi import CheckResult
 
 _HIDDEN: Final = "…"
 _LENGTH: Final = 8
@@ -39,10 +37,6 @@ class SecretFilter:
         for each in self._short:
             found = re.sub(re.escape(each), _HIDDEN, found, flags=re.IGNORECASE)
         return found
-
-    def hide_in(self, result: CheckResult) -> CheckResult:
-        """Return what a check found without the secrets."""
-        return replace(result, message=self.hide(result.message))
 
     @contextmanager
     def hidden(self) -> Generator[None]:

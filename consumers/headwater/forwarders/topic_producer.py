@@ -8,7 +8,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
-from headwater.forwarders.blocking import RefusedContentError
+from headwater.forwarders.http_delivery import RefusedContentError
 from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
 

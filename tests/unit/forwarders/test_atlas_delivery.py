@@ -23,7 +23,7 @@ from headwater.forwarders.atlas.messages import small_requests, with_guids
 from headwater.forwarders.atlas.options import AtlasNames
 from headwater.forwarders.atlas.resolving import AtlasPlan
 from headwater.forwarders.atlas.types import definitions
-from headwater.forwarders.blocking import BusyTargetError
+from headwater.forwarders.http_delivery import BusyTargetError
 from headwater.spi import CheckStatus
 from tests.kit.atlas.cases import CASES
 from tests.kit.atlas.exchange import FILE, Replay, Step, forwarder, served

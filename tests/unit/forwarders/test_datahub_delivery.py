@@ -32,11 +32,11 @@ from headwater.forwarders.api import (
     PreviewableForwarder,
     RefusedEventsError,
 )
-from headwater.forwarders.blocking import BusyTargetError
 from headwater.forwarders.datahub import DataHubForwarder
 from headwater.forwarders.datahub.forwarder import datahub_proposals
 from headwater.forwarders.datahub.options import DataHubConfig, DataHubNames
 from headwater.forwarders.datahub.proposals import independent_batches
+from headwater.forwarders.http_delivery import BusyTargetError
 from headwater.lineage.bulk import BusPartition
 from headwater.spi import CheckStatus
 from tests.kit.forwarders.datahub_cases import CASES, ID, in_lake, stamped

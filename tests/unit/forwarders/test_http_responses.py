@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from headwater.errors import TerminalError
-from headwater.forwarders.blocking import (
+from headwater.forwarders.http_delivery import (
     BusyTargetError,
     RefusedContentError,
     response_error,

@@ -13,7 +13,7 @@ from headwater.consumers.sources import SourceBatch
 from headwater.errors import TransientError
 from headwater.events import Event
 from headwater.forwarders.api import BusEvent
-from headwater.forwarders.blocking import BusyTargetError
+from headwater.forwarders.http_delivery import BusyTargetError
 from headwater.lineage.bulk import DeadLetterReason
 from tests.kit.forwarders.stage import ScriptedForwarder, Stage, commit, letters_in, retry_letters, until
 

@@ -14,7 +14,7 @@ from headwater.errors import TransientError
 from headwater.events import Event
 from headwater.forwarders import runner as module
 from headwater.forwarders.api import BusEvent, PeriodicForwarder
-from headwater.forwarders.blocking import BlockingForwarder
+from headwater.forwarders.http_delivery import BatchForwarder
 from headwater.forwarders.runner import ForwarderRunner
 from headwater.spi import CheckResult
 from tests.kit.forwarders.stage import LONG, MemoryBus, MemorySource, Stage, commit, until
@@ -95,7 +95,7 @@ class NoTarget:
         """There is nothing to close."""
 
 
-class Blocked(BlockingForwarder):
+class Blocked(BatchForwarder):
     def __init__(self) -> None:
         super().__init__(NoTarget())
         self.sent: list[Event] = []

@@ -27,7 +27,6 @@ from headwater.events.scalars import Format
 from headwater.plugins import extra_command
 
 _HISTORY: Final = ".hoodie/timeline/history"
-_MANIFEST: Final = re.compile(r"manifest_(\d+)")
 _COLUMNS: Final = ("instantTime", "completionTime", "action", "metadata")
 _TRIES: Final = 3
 

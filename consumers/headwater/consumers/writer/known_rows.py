@@ -21,8 +21,6 @@ class KnownRows:
         self._most = most
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self.epoch: int | None = None
-        self.hits = 0
-        self.misses = 0
 
     def __len__(self) -> int:
         return len(self._known)
@@ -31,9 +29,7 @@ class KnownRows:
         try:
             self._known.move_to_end(number)  # type: ignore[arg-type]
         except KeyError:
-            self.misses += 1
             return False
-        self.hits += 1
         return True
 
     def set_epoch(self, epoch: int) -> None:

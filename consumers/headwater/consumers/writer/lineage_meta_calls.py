@@ -30,7 +30,6 @@ from headwater.lineage.mapping.row_builder import cap_time
 from headwater.lineage.predicates import where
 
 StoreCall: TypeAlias = Callable[[LineageMeta], None]
-JobDeletion: TypeAlias = Callable[[LineageMeta, str], None]
 _LOG: Final = logging.getLogger(__name__)
 _CONFIRMING: Final = timedelta(minutes=5)
 """What a deletion "until now" is older than its event at most: somebody had to confirm it."""

@@ -24,7 +24,7 @@ from headwater.errors import HeadwaterError, TerminalError, TransientError
 from headwater.events.redaction import READ, redact, redacted_excerpt
 from headwater.forwarders.alerts.rule_file import AlertWebhookOptions, CommandOptions, DestinationOptions, SlackOptions
 from headwater.forwarders.alerts.store import AlertStore, OutboxMessage
-from headwater.forwarders.blocking import RefusedContentError
+from headwater.forwarders.http_delivery import RefusedContentError
 from headwater.forwarders.webhook.http_client import HttpEndpoint
 from headwater.forwarders.webhook.messages import structured
 from headwater.spi import CheckResult

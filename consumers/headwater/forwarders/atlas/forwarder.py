@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol
 from headwater.config import read_config
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.events import Event
-from headwater.events.catalog import CatalogModification, ModificationEffect
 from headwater.forwarders.api import ForwarderContext
 from headwater.forwarders.atlas.changes import EventChanges
 from headwater.forwarders.atlas.datasets import (
@@ -38,7 +37,8 @@ from headwater.forwarders.atlas.names import AtlasNamer
 from headwater.forwarders.atlas.options import AtlasConfig, AtlasNames
 from headwater.forwarders.atlas.resolving import AtlasPlan, needs_relations
 from headwater.forwarders.atlas.rest import AtlasService
-from headwater.forwarders.blocking import BlockingForwarder
+from headwater.forwarders.event_facts import may_be_without_effect
+from headwater.forwarders.http_delivery import BatchForwarder
 from headwater.forwarders.topic_producer import TopicProducer
 from headwater.spi import CheckResult
 
@@ -67,7 +67,7 @@ def atlas_changes(event: Event, names: AtlasNames) -> tuple[Change, ...]:
     Nothing is said of DDL that may not have taken effect.
     """
     change = CHANGES_OF.get(event.kind)
-    if change is None or (isinstance(event, CatalogModification) and event.effect is not ModificationEffect.APPLIED):
+    if change is None or may_be_without_effect(event):
         return ()
     changes = EventChanges(event, AtlasNamer(names))
     change(event, changes)
@@ -172,7 +172,7 @@ def open_target(config: AtlasConfig) -> AtlasTarget:
         raise ConfigurationError(str(e)) from e
 
 
-class AtlasForwarder(BlockingForwarder):
+class AtlasForwarder(BatchForwarder):
     """Sends events to Atlas."""
 
     def __init__(self, context: ForwarderContext) -> None:

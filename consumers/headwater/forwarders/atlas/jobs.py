@@ -24,13 +24,15 @@ from headwater.forwarders.atlas.changes import EventChanges
 from headwater.forwarders.atlas.edges import put_column_lineage
 from headwater.forwarders.atlas.entities import AtlasRef, References, WriteRule
 from headwater.forwarders.atlas.names import AtlasDataset
-from headwater.forwarders.version_texts import made_version, read_version
+from headwater.forwarders.event_facts import application_properties, known_texts, made_version, read_version
 
 
 def change_started_job(event: JobStarted, changes: EventChanges) -> None:
     if event.job is None:
         return
-    job = _put_job(event.job, event.parent_job, changes, {"jobType": event.job_type.value, **_job_parameters(event)})
+    job = _put_job(
+        event.job, event.parent_job, changes, {"jobType": event.job_type.value, "parameters": _job_parameters(event)}
+    )
     if event.run is None:
         return
     stream = event.stream
@@ -40,7 +42,7 @@ def change_started_job(event: JobStarted, changes: EventChanges) -> None:
         "startTime": changes.millis,
         "parentRun": None if event.parent_run is None else str(event.parent_run),
         "startedBy": started_by,
-        "parameters": _texts(told),
+        "parameters": known_texts(told),
         **_run_identity(event),
     }
     _put_run(event, changes, attributes, WriteRule.SET, {"job": job})
@@ -167,23 +169,8 @@ def _refs(datasets: Sequence[AtlasDataset | None]) -> tuple[AtlasRef, ...]:
     return tuple(dict.fromkeys(dataset.ref for dataset in datasets if dataset is not None))
 
 
-def _job_parameters(event: JobStarted) -> dict[str, Any]:
-    spark = event.spark
-    told = {
-        "spark": spark and spark.version,
-        "master": spark and spark.master,
-        "python": spark and spark.python,
-        "code_version": event.code_version,
-        "headwater": event.headwater_version,
-        "user": event.user,
-    }
-    tags = {f"tag.{key}": text for key, text in event.tags.items()}
-    return {"parameters": {**tags, **_texts(told)}}
-
-
-def _texts(told: Mapping[str, object]) -> dict[str, str]:
-    """Return what is known, as text."""
-    return {key: str(value) for key, value in told.items() if value is not None and value != ""}
+def _job_parameters(event: JobStarted) -> dict[str, str]:
+    return {**application_properties(event), **known_texts({"headwater": event.headwater_version})}
 
 
 def _versions(

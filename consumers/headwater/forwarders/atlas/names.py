@@ -16,6 +16,7 @@ from headwater.events.tables import ViewSource
 from headwater.forwarders.atlas import types
 from headwater.forwarders.atlas.entities import AtlasRef
 from headwater.forwarders.atlas.options import AtlasNames
+from headwater.forwarders.event_facts import catalog_format
 
 HIVE_TABLE: Final = "hive_table"
 HDFS_PATH: Final = "hdfs_path"
@@ -91,7 +92,7 @@ class AtlasNamer:
     def of_source(self, source: ViewSource, context: CatalogContext) -> AtlasDataset | None:
         """Return the name of what a view reads. The event doesn't tell its format, nor whether it is a view itself."""
         in_catalog = source.table is not None and source.table.catalog == context.name
-        format_ = _SINGLE_FORMAT.get(context.factory or "", Format.UNKNOWN) if in_catalog else Format.UNKNOWN
+        format_ = (catalog_format(context) if in_catalog else None) or Format.UNKNOWN
         found = self._name(source.dataset, source.table, format_)
         return replace(found, format=Format.UNKNOWN) if found is not None else None
 
@@ -173,20 +174,10 @@ class AtlasNamer:
         return ref.qualified_name.removesuffix(f"@{self.options.namespace}")
 
 
-_SINGLE_FORMAT: Final = {
-    "iceberg": Format.ICEBERG,
-    "nessie": Format.ICEBERG,
-    "paimon": Format.PAIMON,
-    "hudi": Format.HUDI,
-    "hive": Format.HIVE,
-}
-"""The format of all tables of a catalog, by the identifier of its factory."""
-
-
 def _format_of(event: TableModification) -> Format:
     if event.format not in _UNTOLD:
         return event.format
-    return _SINGLE_FORMAT.get(event.context.factory or "", event.format)
+    return catalog_format(event.context) or event.format
 
 
 def _scheme(dataset: DatasetId) -> str:

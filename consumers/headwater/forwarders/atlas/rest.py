@@ -21,7 +21,7 @@ from headwater.forwarders.atlas.messages import small_requests, with_guids
 from headwater.forwarders.atlas.options import AtlasConfig
 from headwater.forwarders.atlas.resolving import AtlasPlan, FoundEntity, Related
 from headwater.forwarders.atlas.types import Definition, added_attributes, definitions, missing_definitions
-from headwater.forwarders.blocking import BusyTargetError, RefusedContentError, response_error
+from headwater.forwarders.http_delivery import BusyTargetError, RefusedContentError, response_error
 from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
 

@@ -54,7 +54,8 @@ from headwater.events.scalars import FieldPath
 from headwater.events.tables import Column, Database, Table, Transform, View
 from headwater.forwarders.datahub.fields import PathStyle, SchemaFields, schema_fields, simple_path
 from headwater.forwarders.datahub.names import DataHubDataset, DataHubNamer
-from headwater.forwarders.datahub.proposals import EventProposals, known_texts
+from headwater.forwarders.datahub.proposals import EventProposals
+from headwater.forwarders.event_facts import known_texts
 
 PREFIX: Final = "headwater."
 """Before our own keys among the properties of a dataset."""

@@ -28,9 +28,9 @@ from datahub.ingestion.sink.file import write_metadata_file
 from pydantic import ValidationError
 
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
-from headwater.forwarders.blocking import BusyTargetError, RefusedContentError, response_error
 from headwater.forwarders.datahub.options import DataHubConfig
 from headwater.forwarders.datahub.proposals import Proposal, independent_batches
+from headwater.forwarders.http_delivery import BusyTargetError, RefusedContentError, response_error
 from headwater.forwarders.secret_filter import SecretFilter
 from headwater.spi import CheckResult
 

@@ -11,9 +11,7 @@ from typing import Any, Final
 
 from headwater.config import read_config
 from headwater.events import Event
-from headwater.events.catalog import CatalogModification, ModificationEffect
 from headwater.forwarders.api import ForwarderContext
-from headwater.forwarders.blocking import BlockingForwarder
 from headwater.forwarders.datahub.datasets import (
     propose_alter_table,
     propose_alter_view,
@@ -37,6 +35,8 @@ from headwater.forwarders.datahub.jobs import (
 from headwater.forwarders.datahub.names import DataHubNamer
 from headwater.forwarders.datahub.options import DataHubConfig, DataHubNames
 from headwater.forwarders.datahub.proposals import EventProposals, Proposal, millis_since_epoch
+from headwater.forwarders.event_facts import may_be_without_effect
+from headwater.forwarders.http_delivery import BatchForwarder
 
 PROPOSALS_OF: Final[dict[str, Callable[[Any, DataHubNamer, EventProposals], None]]] = {
     "CreateDatabase": propose_database,
@@ -70,14 +70,14 @@ def datahub_proposals(event: Event, names: DataHubNames) -> tuple[Proposal, ...]
     Nothing is said of DDL that may not have taken effect.
     """
     propose = PROPOSALS_OF.get(event.kind)
-    if propose is None or (isinstance(event, CatalogModification) and event.effect is not ModificationEffect.APPLIED):
+    if propose is None or may_be_without_effect(event):
         return ()
     proposals = EventProposals(event)
     propose(event, DataHubNamer(names), proposals)
     return tuple(proposals)
 
 
-class DataHubForwarder(BlockingForwarder):
+class DataHubForwarder(BatchForwarder):
     """Sends events to DataHub."""
 
     def __init__(self, context: ForwarderContext) -> None:

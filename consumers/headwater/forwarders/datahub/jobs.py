@@ -50,8 +50,8 @@ from headwater.events.scalars import Format
 from headwater.forwarders.datahub.datasets import column_edge, dataset_schema
 from headwater.forwarders.datahub.fields import SchemaFields
 from headwater.forwarders.datahub.names import DataHubDataset, DataHubNamer, flow_urn, job_urn, process_urn
-from headwater.forwarders.datahub.proposals import EventProposals, known_texts
-from headwater.forwarders.version_texts import made_version, read_version
+from headwater.forwarders.datahub.proposals import EventProposals
+from headwater.forwarders.event_facts import application_properties, known_texts, made_version, read_version
 
 NATIVE_TYPE: Final = "headwater"
 _RESULTS: Final = {
@@ -77,7 +77,7 @@ def propose_job_started(event: JobStarted, namer: DataHubNamer, proposals: Event
         return
     if event.parent_job is None:
         template = flow_urn(namer.options, event.job)
-        properties = _application_properties(event)
+        properties = {**application_properties(event), **_run_properties(event)}
         proposals.upsert(template, DataFlowInfoClass(name=event.job.name, customProperties=properties))
     else:
         template = _propose_job(event.job, event.parent_job, namer, proposals)
@@ -273,18 +273,6 @@ def _propose_run_event(
 
 def _urns(datasets: Sequence[DataHubDataset | None]) -> list[str]:
     return list(dict.fromkeys(dataset.urn for dataset in datasets if dataset is not None))
-
-
-def _application_properties(event: JobStarted) -> dict[str, str]:
-    spark = event.spark
-    told = {
-        "spark": spark and spark.version,
-        "master": spark and spark.master,
-        "python": spark and spark.python,
-        "code_version": event.code_version,
-        "user": event.user,
-    }
-    return {**{f"tag.{key}": text for key, text in event.tags.items()}, **known_texts(told), **_run_properties(event)}
 
 
 def _run_properties(event: JobStarted) -> dict[str, str]:

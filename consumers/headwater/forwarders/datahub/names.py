@@ -27,6 +27,7 @@ from headwater.events.names import DatasetId, JobName, TableName
 from headwater.events.scalars import Format
 from headwater.events.tables import ViewSource
 from headwater.forwarders.datahub.options import DataHubNames
+from headwater.forwarders.event_facts import catalog_format
 
 ORCHESTRATOR: Final = "spark"
 
@@ -58,14 +59,6 @@ _DATABASES: Final = frozenset(
     }
 )
 """The schemes of namespaces of tables behind JDBC: DataHub's platform has the same name."""
-_SINGLE_FORMAT: Final = {
-    "iceberg": Format.ICEBERG,
-    "nessie": Format.ICEBERG,
-    "paimon": Format.PAIMON,
-    "hudi": Format.HUDI,
-    "hive": Format.HIVE,
-}
-"""The format of all tables of a catalog, by the identifier of its factory."""
 _SESSION_CATALOG: Final = "spark_catalog"
 _QUOTED: Final = re.compile(r"`((?:[^`]|``)*)`")
 _SCHEMA_AND_TABLE: Final = 3
@@ -151,7 +144,7 @@ class DataHubNamer:
         formats the name stays unknown."""
         table = source.table
         in_catalog = table is not None and table.catalog == context.name
-        format_ = _SINGLE_FORMAT.get(context.factory or "") if in_catalog else None
+        format_ = catalog_format(context) if in_catalog else None
         if format_ is None and not self._is_named_without_format(source):
             return None
         return self._name(source.dataset, table, format_ or Format.UNKNOWN)
@@ -159,7 +152,7 @@ class DataHubNamer:
     def of_database(self, context: CatalogContext, database: DatabaseName) -> tuple[ContainerKey, ...]:
         """Return the keys of a database and of what contains it; none if tables of several platforms are in it."""
         catalog = database.catalog or context.name
-        format_ = _SINGLE_FORMAT.get(context.factory or "")
+        format_ = catalog_format(context)
         platform = self._configured("platform", catalog) or _platform_by_name(format_ or Format.UNKNOWN, catalog)
         if platform is None or platform in _BY_PATH:
             return ()
@@ -253,7 +246,7 @@ def _format_of(event: TableModification) -> Format:
     """Return the format of what is modified; for a view, that of the catalog that holds it."""
     if event.format not in {Format.UNKNOWN, Format.OTHER, Format.VIEW}:
         return event.format
-    return _SINGLE_FORMAT.get(event.context.factory or "", event.format)
+    return catalog_format(event.context) or event.format
 
 
 def _platform_by_name(format_: Format, catalog: str) -> str | None:

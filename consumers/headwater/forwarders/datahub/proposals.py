@@ -6,7 +6,7 @@ Proposals in batches whose order doesn't matter, however the server treats what 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
@@ -130,11 +130,6 @@ class EventProposals:
 
 
 _OPERATIONS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "UNKNOWN"})
-
-
-def known_texts(told: Mapping[str, object]) -> dict[str, str]:
-    """Return what is known, as text: DataHub's properties are texts."""
-    return {key: str(value) for key, value in told.items() if value is not None and value != ""}
 
 
 def millis_since_epoch(time: datetime) -> int:

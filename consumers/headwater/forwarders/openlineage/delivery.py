@@ -25,7 +25,7 @@ from openlineage.client.transport.http import (
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 from headwater.events.redaction import redact
-from headwater.forwarders.blocking import response_error
+from headwater.forwarders.http_delivery import response_error
 from headwater.forwarders.openlineage.mapping import OpenLineageEvent
 from headwater.forwarders.openlineage.options import OpenLineageOptions
 from headwater.forwarders.secret_filter import SecretFilter

@@ -17,7 +17,7 @@ from headwater.events import Event
 from headwater.events.envelope import EventId
 from headwater.events.keys import key_of
 from headwater.forwarders.api import BusEvent, ForwarderContext, RefusedEventsError
-from headwater.forwarders.blocking import RefusedContentError
+from headwater.forwarders.http_delivery import RefusedContentError
 from headwater.forwarders.webhook.http_client import HttpEndpoint
 from headwater.forwarders.webhook.messages import EncodedEvent, MessageFormat, WebhookMessage, joined
 from headwater.forwarders.webhook.options import WebhookOptions

@@ -19,7 +19,7 @@ import httpx
 
 from headwater.errors import ConfigurationError, HeadwaterError, TerminalError, TransientError
 from headwater.events.redaction import redact
-from headwater.forwarders.blocking import BusyTargetError, response_error
+from headwater.forwarders.http_delivery import BusyTargetError, response_error
 from headwater.forwarders.webhook.credentials import Credentials, signature_headers
 from headwater.forwarders.webhook.options import HttpOptions
 from headwater.spi import CheckResult

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from headwater.errors import TerminalError
-from headwater.forwarders.blocking import response_error
+from headwater.forwarders.http_delivery import response_error
 from headwater.forwarders.webhook.http_client import HttpAnswer, HttpEndpoint
 from headwater.forwarders.webhook.options import WebhookOptions
 from headwater.spi import CheckResult

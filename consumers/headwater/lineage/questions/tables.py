@@ -108,7 +108,6 @@ class TableClosure:
         self._limits = LimitCollector() if limits is None else limits
         self._walk = TableWalk(connection, self._limits, upward=upward, as_of=self._as_of, job=job)
         self._found: dict[TablePair, _Found] = {}
-        self._opaque: set[tuple[bytes, str]] = set()
 
     def answer(self, of: str | Dataset, depth: int | None, at_most: int) -> LineageAnswer[TableEdge]:
         dataset = find(self._connection, of).dataset if isinstance(of, str) else of

@@ -30,7 +30,6 @@ from headwater.listeners.bus.shipper.start import Orders
 from headwater.listeners.settings import PREFIX, read_settings
 from headwater.listeners.threads import DaemonThread
 
-_LOG = logging.getLogger(__name__)
 _STATE_SECONDS: Final = 0.1
 """Between two reports of a busy shipper, unless the driver waits."""
 _IDLE_SECONDS: Final = 0.5

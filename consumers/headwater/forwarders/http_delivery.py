@@ -1,8 +1,7 @@
-"""A forwarder whose target's calls block: they have a thread, and whoever waits for them doesn't block.
+"""Delivers events by calls that block, as those of HTTP clients do: in a thread, so that others go on meanwhile.
 
-What an answer over HTTP means for the events that were sent: they arrived, come again later, or never can.
-
-All forwarders that speak HTTP judge by this, so that they retry alike.
+What an answer over HTTP means for the events that were sent: they arrived, come again later, or never can. All
+forwarders that speak HTTP judge by this, so that they retry alike.
 """
 
 from __future__ import annotations
@@ -109,15 +108,18 @@ class BlockingTarget(Protocol):
 
 
 class BlockingForwarder(ABC):
-    """Sends one batch at a time. Of a batch that is refused each event is sent alone, to find which it is."""
+    """A forwarder whose target's calls block. It sends one batch at a time, in a thread."""
 
     def __init__(self, target: BlockingTarget) -> None:
         self._checked: Final = target
         self._sending: Final = threading.Lock()
 
     @abstractmethod
-    def send_together(self, events: Sequence[Event], is_wanted: Callable[[], bool]) -> None:
-        """Send events in order. Stop where they aren't wanted any more: the batch comes again."""
+    def deliver(self, events: Sequence[Event], is_wanted: Callable[[], bool]) -> dict[int, str]:
+        """Send events in order, and return why the target refuses some of them, by their places in the sequence.
+
+        Stop where they aren't wanted any more: the batch comes again.
+        """
 
     async def handle(self, batch: Sequence[BusEvent]) -> None:
         cancelled = threading.Event()
@@ -145,21 +147,23 @@ class BlockingForwarder(ABC):
         with self._sending:
             if not is_wanted():  # it was cancelled while it waited for the batch before
                 return
-            try:
-                self.send_together(events, is_wanted)
-            except RefusedContentError as e:
-                refused = {0: str(e)} if len(events) == 1 else self._send_alone(events, is_wanted)
-                if refused:
-                    raise RefusedEventsError(refused) from e
+            if refused := self.deliver(events, is_wanted):
+                raise RefusedEventsError(refused)
 
-    def _send_alone(self, events: Sequence[Event], is_wanted: Callable[[], bool]) -> dict[int, str]:
-        reasons = {index: self._refusal(event, is_wanted) for index, event in enumerate(events)}
-        return {index: reason for index, reason in reasons.items() if reason is not None}
 
-    def _refusal(self, event: Event, is_wanted: Callable[[], bool]) -> str | None:
-        """Send one event, and return why it is refused."""
+class BatchForwarder(BlockingForwarder):
+    """Sends a batch together. If it is refused, each of its events is sent alone, to find which it is."""
+
+    @abstractmethod
+    def send_together(self, events: Sequence[Event], is_wanted: Callable[[], bool]) -> None:
+        """Send events in order. Stop where they aren't wanted any more: the batch comes again."""
+
+    def deliver(self, events: Sequence[Event], is_wanted: Callable[[], bool]) -> dict[int, str]:
         try:
-            self.send_together([event], is_wanted)
+            self.send_together(events, is_wanted)
         except RefusedContentError as e:
-            return str(e)
-        return None
+            if len(events) == 1:
+                return {0: str(e)}
+            alone = [self.deliver([event], is_wanted) for event in events]
+            return {index: refused[0] for index, refused in enumerate(alone) if refused}
+        return {}
