@@ -128,8 +128,7 @@ _WORDS: Final = "What main got since the branch's tag is main's no more. With --
     flags=[add_store, _branch, _main, add_erasing, add_properties],
 )
 def merge(given: Namespace, output: CommandOutput) -> int:
-    with _opened(given, "merge") as branches:
-        return _move(given, output, branches, is_replaced=False)
+    return _move(given, output, is_replaced=False)
 
 
 @command(
@@ -140,8 +139,7 @@ def merge(given: Namespace, output: CommandOutput) -> int:
     flags=[add_store, _branch, _main, add_erasing, add_properties],
 )
 def replace_main(given: Namespace, output: CommandOutput) -> int:
-    with _opened(given, "replace-main") as branches:
-        return _move(given, output, branches, is_replaced=True)
+    return _move(given, output, is_replaced=True)
 
 
 @command(
@@ -201,20 +199,21 @@ def _list_recorded(given: Namespace, output: CommandOutput) -> int:
     return Exit.DONE
 
 
-def _move(given: Namespace, output: CommandOutput, branches: BranchManager, *, is_replaced: bool) -> int:
-    planned = branches.merge(given.name, main=given.main, dry_run=True)
-    output.record("main", _move_fields(planned), f"Main of {given.table}")
+def _move(given: Namespace, output: CommandOutput, *, is_replaced: bool) -> int:
+    with _opened(given, "replace-main" if is_replaced else "merge") as branches:
+        planned = branches.merge(given.name, main=given.main, dry_run=True)
+        output.record("main", _move_fields(planned), f"Main of {given.table}")
 
-    def work() -> tuple[str, Mapping[str, object]]:
-        act = branches.replace_main if is_replaced else branches.merge
-        moved = act(given.name, main=planned.previous)
-        _note_unrecorded(branches, output)
-        text = f"main is at {moved.snapshot}, as the branch {given.name} was"
-        return text, {"snapshot": snapshot_text(moved.snapshot)}
+        def work() -> tuple[str, Mapping[str, object]]:
+            act = branches.replace_main if is_replaced else branches.merge
+            moved = act(given.name, main=planned.previous)
+            _note_unrecorded(branches, output)
+            text = f"main is at {moved.snapshot}, as the branch {given.name} was"
+            return text, {"snapshot": snapshot_text(moved.snapshot)}
 
-    lost = len(planned.lost_snapshots)
-    question = f"Let main of {given.table} have the rows of {given.name}, and lose {lost} snapshots of its own?"
-    return erase(given, output, question, work, is_nothing=planned.kind.value == "nothing")
+        lost = len(planned.lost_snapshots)
+        question = f"Let main of {given.table} have the rows of {given.name}, and lose {lost} snapshots of its own?"
+        return erase(given, output, question, work, is_nothing=planned.kind.value == "nothing")
 
 
 def _fields(branch: Branch, name: str | None) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """Events to other systems: a package or module for each, behind the interface in `api`.
 
 api             the interface of a forwarder
-blocking        a forwarder whose target blocks: Atlas, DataHub
+http_delivery   calls that block, in a thread; what an answer over HTTP means
+event_facts     what several forwarders tell of an event in the same way
 runner          polls, makes whole events, sends them, commits
 dead_letters    makes events of records, or letters; sends letters again
 delivery        retries by class of error; isolation finds the events that a target fails on

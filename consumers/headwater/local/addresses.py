@@ -5,29 +5,27 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from sqlalchemy import URL, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from typing_extensions import Self
 
-from headwater.local.errors import AddressError, MissingRequirementError, NotOursError
-from headwater.local.service import ServerOrigin
+from headwater.local.errors import AddressError, MissingRequirementError
+from headwater.local.service import ForeignService, ServerOrigin
 from headwater.plugins import extra_command
 
 _PATIENCE_SECONDS = 10.0
 _POLL_SECONDS = 0.2
 
 
-class ExternalService:
+class ExternalService(ForeignService):
     """Checks that the server answers, uses it and leaves it running. Whoever shares it has to use topic names of their
     own."""
 
     def __init__(self, name: str, variable: str, address: str, fault: Callable[[str], str | None]) -> None:
-        self.name = name
+        super().__init__(name, ServerOrigin.ENVIRONMENT)
         self.address = address
-        self.origin = ServerOrigin.ENVIRONMENT
         self._variable = variable
         self._fault = fault
 
@@ -48,14 +46,6 @@ class ExternalService:
             time.sleep(_POLL_SECONDS)
         return self
 
-    def kill(self) -> None:
-        """See Service."""
-        raise self._not_ours("killed")
-
-    def restart(self) -> None:
-        """See Service."""
-        raise self._not_ours("restarted")
-
     def stop(self) -> None:
         """See Service."""
 
@@ -63,16 +53,8 @@ class ExternalService:
         """See Service."""
         return ""
 
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _not_ours(self, what: str) -> NotOursError:
-        return NotOursError(
+    def refusal(self, what: str) -> str:
+        return (
             f"{self.name} can't be {what} from here: {self._variable} names a server that somebody else runs. "
             f"Unset {self._variable} to have one started here"
         )

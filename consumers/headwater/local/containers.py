@@ -10,13 +10,12 @@ import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, Final
 
 from typing_extensions import Self
 
 from headwater.local.errors import NotOursError, StartError
-from headwater.local.service import ServerOrigin
+from headwater.local.service import ForeignService, ServerOrigin
 
 IMAGES: Final[Mapping[str, str]] = {
     "HEADWATER_KAFKA_IMAGE": "confluentinc/cp-kafka:8.1.0",  # Kafka 4.1
@@ -54,12 +53,11 @@ def docker_answers() -> bool:
         client.close()
 
 
-class ContainerService:
+class ContainerService(ForeignService):
     """One container; it is removed by `stop`, and by testcontainers' own reaper when we are killed."""
 
     def __init__(self, name: str, make: Callable[[], Any], address_of: Callable[[Any], str], **starting: float) -> None:
-        self.name = name
-        self.origin = ServerOrigin.CONTAINER
+        super().__init__(name, ServerOrigin.CONTAINER)
         self._make = make
         self._address_of = address_of
         self._starting = starting
@@ -90,14 +88,6 @@ class ContainerService:
             self._container = container
         return self
 
-    def kill(self) -> None:
-        """See Service."""
-        raise self._cannot("killed")
-
-    def restart(self) -> None:
-        """See Service."""
-        raise self._cannot("restarted")
-
     def stop(self) -> None:
         """See Service."""
         container, self._container = self._container, None
@@ -108,16 +98,8 @@ class ContainerService:
         """See Service."""
         return "" if self._container is None else _log_of(self._container, lines)
 
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _cannot(self, what: str) -> NotOursError:
-        return NotOursError(
+    def refusal(self, what: str) -> str:
+        return (
             f"{self.name} can't be {what} in its container: Docker gives it another port when it starts again. "
             "Set HEADWATER_SERVERS=local to have it started without Docker"
         )

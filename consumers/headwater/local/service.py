@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import Enum
 from types import TracebackType
 from typing import Protocol
 
 from typing_extensions import Self
+
+from headwater.local.errors import NotOursError
 
 
 class ServerOrigin(Enum):
@@ -61,3 +64,35 @@ class Service(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+class ForeignService(ABC):
+    """A server that is no process of ours, so that it can't be killed or restarted from here. See Service."""
+
+    def __init__(self, name: str, origin: ServerOrigin) -> None:
+        self.name = name
+        self.origin = origin
+
+    @abstractmethod
+    def start(self) -> Self: ...
+
+    @abstractmethod
+    def stop(self) -> None: ...
+
+    @abstractmethod
+    def refusal(self, what: str) -> str:
+        """Return why the server can't be `what`, killed say, and what to do."""
+
+    def kill(self) -> None:
+        raise NotOursError(self.refusal("killed"))
+
+    def restart(self) -> None:
+        raise NotOursError(self.refusal("restarted"))
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
