@@ -19,7 +19,9 @@ from tests.kit.lineage import pip5_story
 
 ROOT: Final = Path(__file__).parents[3]
 DOC: Final = "\n".join(page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("sql*.md")))
-_QUERY: Final = re.compile(r"^```sql (\w+)\n(-- [^\n]*)\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_QUERY: Final = re.compile(
+    r"^```sql (\w+)\n(-- [^\n]*)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
 _RULE: Final = re.compile(r"[-+─┬┴┼├┤┌┐└┘\s]*|\(?\d+ rows?\)?")
 D = pip5_story.D
 ANSWERS: Final[dict[str, set[tuple[str, ...]]]] = {
@@ -49,6 +51,7 @@ class Query:
     title: str
     sql: str
     printed: str
+    """Empty where the page shows no answer."""
 
     def __str__(self) -> str:
         return f"{self.engine}: {self.title}"
@@ -98,22 +101,13 @@ def typed(command: str, sql: str, programs: Path | None, **environment: str) -> 
     return done.stdout
 
 
-def in_sqlite(sql: str, directory: Path) -> str:
-    """What `sqlite3 -table` prints, by the library of Python: for machines without that program."""
+def in_sqlite(sql: str, directory: Path) -> set[tuple[str, ...]]:
+    """What SQLite answers in the files' first store, by the library of Python: for machines without its program."""
     *before, query = sql.replace("'file:store", f"'file:{directory}/store").rstrip().removesuffix(";").split(";\n")
-    with closing(sqlite3.connect("file::memory:", uri=True)) as connection:
+    with closing(sqlite3.connect(f"file:{directory}/store1.db?mode=ro", uri=True)) as connection:
         for statement in before:
             connection.execute(statement)
-        found = connection.execute(query)
-        rows = [["" if cell is None else str(cell) for cell in row] for row in found]
-        heads = [column[0] for column in found.description]
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
-    centred = [" " * ((width - len(head)) // 2) + head for head, width in zip(heads, widths, strict=True)]
-    lines = [
-        "|".join(["", *(f" {cell:<{w}} " for cell, w in zip(row, widths, strict=True)), ""]) for row in (centred, *rows)
-    ]
-    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
+        return {tuple(map(str, row)) for row in connection.execute(query)}
 
 
 def duckdb_extension(name: str) -> Path:
