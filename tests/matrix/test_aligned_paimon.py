@@ -213,3 +213,33 @@ def test_a_source_that_is_a_branch_is_read_there(shop: Shop) -> None:
     shop.add(3)
     shop.query().run(look)
     assert seen == [([2], [2]), ([3], [2, 3])]
+
+
+def test_a_lookup_of_paimon_reads_the_snapshot_of_its_barrier(shop: Shop) -> None:
+    """It finds a lookup of a table with a primary key that misses what replaced a row, or sees what came later."""
+    prices = f"{shop.db}.prices"
+    shop.sql(
+        f"CREATE TABLE {prices} (id INT, price INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')",
+        f"INSERT INTO {prices} VALUES (1, 10), (2, 20)",
+        f"INSERT INTO {prices} VALUES (1, 11)",
+    )
+    seen: list[list[tuple[Any, ...]]] = []
+
+    def step(batch: AlignedBatch) -> None:
+        shop.sql(f"INSERT INTO {prices} VALUES (1, 99)")
+        rows = batch.lookup("prices", batch.changes("orders"), on="id", how="left").select("id", "price")
+        seen.append(sorted(tuple(row) for row in rows.collect()))
+        job.stop()
+
+    for _ in range(2):
+        job = versions.aligned_query(
+            f"{shop.db} prices",
+            {"orders": shop.orders, "prices": prices},
+            name="priced",
+            checkpoint=str(shop.place / "priced"),
+            store=str(shop.place / "store.db"),
+            spark=shop.spark,
+        )
+        assert job.run(step) == 1
+        shop.begin_again("priced")
+    assert seen == [[(1, 11)], [(1, 11)]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -13,7 +14,7 @@ from headwater.events import CreateBranch
 from headwater.events.scalars import Format
 from headwater.lineage.store import Store
 from headwater.testing.examples import CONTEXT
-from headwater.versions.aligned import CheckpointError, Cut, TableSnapshot, aligned_query
+from headwater.versions.aligned import AlignedBatch, CheckpointError, Cut, TableSnapshot, aligned_query
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, JobStart
 from headwater.versions.aligned.loop import report_run
 from headwater.versions.aligned.proposals import StoreAgreement
@@ -37,13 +38,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 class _Looker:
-    """Of whose tables only their snapshots are asked for."""
+    """Of whose tables only their snapshots and columns are asked for."""
 
     def source(self, _: str) -> Any:
         return self
 
     def at(self, snapshot: int) -> TableSnapshot:
         return TableSnapshot(snapshot, "1")
+
+    def state(self, _: TableSnapshot) -> Any:
+        return SimpleNamespace(columns=["product", "price", "v"])
 
 
 def test_snapshots_that_dont_belong_together_become_the_newest_that_do(store: Store) -> None:
@@ -173,3 +177,37 @@ def test_what_is_wrong_is_said_at_once(tmp_path: Path, given: dict[str, Any], me
     arguments: dict[str, Any] = {"sources": {"a": "lake.db.a"}, "name": "revenue", "checkpoint": str(tmp_path), **given}
     with pytest.raises(ConfigurationError, match=message):
         aligned_query("shop", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "message"),
+    [
+        (
+            "lake.db.p",
+            {},
+            r"no source 'lake.db.p': lake.db.p is the table of 'products': this job's are orders, products",
+        ),
+        ("customers", {}, r"no source 'customers': .* Name another table as one in sources="),
+        ("products", {"on": "code"}, r"the rows have no column 'code', but id, product"),
+        ("products", {"on": "id"}, r"products has no column 'id', but product, price, v"),
+        ("products", {"columns": ["prize"]}, r"products has no column 'prize', but product, price, v"),
+        ("products", {"on": []}, r"needs the columns to join on"),
+        ("products", {"how": "outer"}, r"joins 'inner' or 'left', and not 'outer'"),
+        ("products", {"rows": ["id", "product", "v"]}, r"the rows have a column 'v', and so has products"),
+    ],
+)
+def test_what_is_wrong_with_a_lookup_is_said_at_once(source: str, given: dict[str, Any], message: str) -> None:
+    """It finds errors that Spark would tell of names that the user has never written, or only as it executes."""
+    rows = SimpleNamespace(columns=given.pop("rows", ["id", "product"]))
+    batch = AlignedBatch(
+        cast("Any", None),
+        cast("Any", _Looker()),
+        number=1,
+        cut=Cut({name: TableSnapshot(1, "1") for name in ("lake.db.o", "lake.db.p")}),
+        before=None,
+        tables={"orders": "lake.db.o", "products": "lake.db.p"},
+        overwrites={},
+        sinks=cast("Any", None),
+    )
+    with pytest.raises(ConfigurationError, match=message):
+        batch.lookup(source, cast("Any", rows), **cast("Any", {"on": "product", **given}))

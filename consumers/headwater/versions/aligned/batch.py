@@ -5,7 +5,7 @@ Writes of a barrier that happen once: each carries the barrier, and a barrier th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from headwater.errors import ConfigurationError, TerminalError
@@ -18,6 +18,7 @@ from headwater.versions.aligned.formats.protocol import (
     UnmarkedWriteError,
     WriteSearch,
 )
+from headwater.versions.aligned.lookup import KEYS_AT_MOST, LookupJoin, look_up
 from headwater.versions.cuts import Cut
 
 if TYPE_CHECKING:
@@ -162,11 +163,13 @@ class AlignedBatch:
         self._overwrites: Final = overwrites
         self._sinks: Final = sinks
         self._commits: dict[str, list[SourceCommit] | None] = {}
+        self._pinned: list[DataFrame] = []
+        """What the function got of its sources."""
 
     def state(self, source: str) -> DataFrame:
         """Return all rows of a source at this data version."""
         table = self._table(source)
-        return self._looker.source(table).state(self.cut[table])
+        return self._pin(self._looker.source(table).state(self.cut[table]))
 
     def changes(self, source: str) -> DataFrame:
         """Return what this data version added to a source since the barrier before.
@@ -179,7 +182,45 @@ class AlignedBatch:
             return self.state(source)
         if not any(commit.effect is CommitEffect.ADDS for commit in commits):
             return self.state(source).limit(0)
-        return self._looker.source(table).additions(self._before[table], self.cut[table], commits)
+        return self._pin(self._looker.source(table).additions(self._before[table], self.cut[table], commits))
+
+    def history(self, source: str) -> DataFrame:
+        """Return what a source had before this barrier: its state without its changes. Nothing where `is_full`."""
+        table = self._table(source)
+        if self.is_full(source) or self._before is None:
+            return self.state(source).limit(0)
+        return self._pin(self._looker.source(table).state(self._before[table]))
+
+    def lookup(
+        self,
+        source: str,
+        rows: DataFrame,
+        on: str | Sequence[str],
+        *,
+        how: LookupJoin = "inner",
+        columns: Sequence[str] | None = None,
+        history: bool = False,
+        keys_at_most: int = KEYS_AT_MOST,
+    ) -> DataFrame:
+        """Return rows joined with a source at this data version, by columns that both have.
+
+            revenue = batch.lookup("products", batch.changes("orders"), on="product")
+
+        The result is that of a join with `state(source)`, or with `history(source)` if you say so. If the rows are made
+        of the barrier's sources and have few keys (`keys_at_most`), only what may have those is read of the source; the
+        rows are computed twice then. `columns` are those that are wanted of the source; all unless given.
+        """
+        table = self.history(source) if history else self.state(source)
+        return look_up(
+            rows,
+            table,
+            on,
+            source=source,
+            how=how,
+            columns=columns,
+            keys_at_most=keys_at_most,
+            pinned=self._pinned,
+        )
 
     def is_full(self, source: str) -> bool:
         """Return whether `changes` gives all rows of a source: at the job's first barrier, and after an overwrite that
@@ -209,6 +250,10 @@ class AlignedBatch:
         """
         return self._sinks.write(sink, write, at_least_once=at_least_once)
 
+    def _pin(self, frame: DataFrame) -> DataFrame:
+        self._pinned.append(frame)
+        return frame
+
     def _commits_of(self, source: str) -> list[SourceCommit] | None:
         """Return the commits since the barrier before; None at the first one."""
         if source not in self._commits:
@@ -235,6 +280,9 @@ class AlignedBatch:
         try:
             return self._tables[source]
         except KeyError:
+            names = [name for name, table in self._tables.items() if table == source]
+            meant = f": {source} is the table of {names[0]!r}" if names else ""
             raise ConfigurationError(
-                f"there is no source {source!r}: this job's are {', '.join(sorted(self._tables))}"
+                f"there is no source {source!r}{meant}: this job's are {', '.join(sorted(self._tables))}. Name another "
+                "table as one in sources={…} of aligned_query, and it is read at the same data versions"
             ) from None
