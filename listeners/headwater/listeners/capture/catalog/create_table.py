@@ -21,7 +21,7 @@ from headwater.listeners.capture.catalog.descriptions import (
 )
 from headwater.listeners.capture.catalog.named_tables import NamedTable, name_v1_table, name_v2_table
 from headwater.listeners.capture.catalog.occurrence import (
-    EFFECTS,
+    Occurrence,
     StatementContext,
     is_during,
     is_same_time,
@@ -111,10 +111,10 @@ def create_v1_table(node: PlanNode, statement: Statement, context: CaptureContex
     )
     found = _find_table(asked.named, statement)
     is_same = found is not None and is_same_time(asked.requested.created, found.created)
-    made = _was_created_in_session_catalog(asked, statement, is_same=is_same)
-    if made and context.posts_vain_creations and asked.if_not_exists and found is not None:
-        made = is_same and not _was_seen_before(asked.named, found, context)
-    if made and found is not None and not is_same:  # Hive's metastore tells a time of its own
+    made = _find_session_creation(asked, statement, is_same=is_same)
+    if made is Occurrence.HAPPENED and context.posts_vain_creations and asked.if_not_exists and found is not None:
+        made = Occurrence.of(is_same and not _was_seen_before(asked.named, found, context))
+    if made is Occurrence.HAPPENED and found is not None and not is_same:  # Hive's metastore tells a time of its own
         is_same = bool(is_during(statement, found.created))
     description = _confirm_description(asked.requested, found if is_same else None)
     yield from _creation_events(
@@ -141,7 +141,7 @@ def create_table_like(node: PlanNode, statement: Statement, context: CaptureCont
     found = _find_table(named, statement)
     in_time = None if found is None else is_during(statement, found.created)
     asked = _CreateRequest(named, found or TableDescription(Table()), bool(node.args.get("ifNotExists")))
-    made = _was_created_in_session_catalog(asked, statement, is_same=bool(in_time))
+    made = _find_session_creation(asked, statement, is_same=bool(in_time))
     if found is None or not in_time:
         asked = replace(asked, requested=TableDescription(Table()))
     yield from _creation_events(asked, asked.requested, made, NO_EVIDENCE, StatementContext(statement, context))
@@ -174,48 +174,43 @@ def create_v2_table(node: PlanNode, statement: Statement, context: CaptureContex
     )
     account = find_evidence(named, statement, context)
     found = account.after or _find_table(named, statement)
-    made = _was_created(asked, found, account, statement, context)
+    made = _find_creation(asked, found, account, statement, context)
     yield from _creation_events(
         asked, _confirm_description(asked.requested, found), made, account, StatementContext(statement, context)
     )
 
 
-def _was_created_in_session_catalog(asked: _CreateRequest, statement: Statement, *, is_same: bool) -> bool | None:
+def _find_session_creation(asked: _CreateRequest, statement: Statement, *, is_same: bool) -> Occurrence:
     """The catalog's own event, else the moment of creation, which the command and the catalog both have."""
     name = asked.named.name
     was_posted = was_event_posted(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
     if was_posted is not None:
-        return was_posted
-    return True if is_same or not (asked.if_not_exists or asked.may_append) else None
+        return Occurrence.of(was_posted)
+    is_certain = is_same or not (asked.if_not_exists or asked.may_append)
+    return Occurrence.HAPPENED if is_certain else Occurrence.UNKNOWN
 
 
-def _was_created(
+def _find_creation(
     asked: _CreateRequest,
     found: TableDescription | None,
     account: TableEvidence,
     statement: Statement,
     context: CaptureContext,
-) -> bool | None:
-    """Whether a table of a V2 catalog was made, or made anew; None where nobody knows."""
+) -> Occurrence:
+    """Return whether a table of a V2 catalog was made, or made anew."""
     name = asked.named.name
     if asked.may_replace:
-        return None if account.may_keep_table else account.did is not False
+        return Occurrence.UNKNOWN if account.may_keep_table else Occurrence.of(account.did is not False)
     if not asked.if_not_exists:
-        return True
+        return Occurrence.HAPPENED
     was_posted = was_event_posted(statement, asked.named.catalog, "CreateTableEvent", name.database, name.table)
     if was_posted is not None:
-        return was_posted
-    known = context.find_known(name)
-    if (
-        known is not None
-        and found is not None
-        and known.generation is not None
-        and known.generation == found.generation
-    ):
-        return False
+        return Occurrence.of(was_posted)
+    if found is not None and _was_seen_before(asked.named, found, context):
+        return Occurrence.NOTHING
     if account.did is not None:
-        return account.did and account.existed is not True
-    return is_during(statement, None if found is None else found.created)
+        return Occurrence.of(account.did and account.existed is not True)
+    return Occurrence.of(is_during(statement, None if found is None else found.created))
 
 
 def _find_table(named: NamedTable, statement: Statement) -> TableDescription | None:
@@ -254,10 +249,10 @@ def _names_of(columns: Iterable[Column]) -> list[str]:
 
 
 def _creation_events(
-    asked: _CreateRequest, described: TableDescription, made: bool | None, account: TableEvidence, on: StatementContext
+    asked: _CreateRequest, described: TableDescription, made: Occurrence, account: TableEvidence, on: StatementContext
 ) -> Iterator[Event]:
     """Yield none where it is known that nothing was made."""
-    if made is False:
+    if made is Occurrence.NOTHING:
         return
     named = asked.named
     before = on.context.find_known(named.name)
@@ -267,7 +262,7 @@ def _creation_events(
     replaced = asked.must_replace or (asked.may_replace and bool(existed))
     yield CreateTable(
         context=named.catalog.context,
-        effect=EFFECTS[made],
+        effect=made.effect,
         sql=on.statement.sql,
         identifier=named.name,
         dataset=dataset,
@@ -284,7 +279,7 @@ def _creation_events(
         if replaced
         else None,
     )
-    if made:
+    if made is Occurrence.HAPPENED:
         on.context.remember(named.name, KnownTable(described.table, generation, dataset))
 
 

@@ -11,7 +11,7 @@ from headwater.events.catalog import DatabaseName, ModificationEffect
 from headwater.events.tables import Database
 from headwater.listeners.capture.catalog.descriptions import describe_database
 from headwater.listeners.capture.catalog.named_tables import database_of
-from headwater.listeners.capture.catalog.occurrence import EFFECTS, session_facts, was_event_posted
+from headwater.listeners.capture.catalog.occurrence import Occurrence, session_facts, was_event_posted
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, SessionNamedCatalog
 from headwater.listeners.capture.plan.tree import PlanNode
@@ -28,20 +28,20 @@ def _create_database(node: PlanNode, statement: Statement, context: CaptureConte
     if_not_exists = bool(node.args.get("ifNotExists"))
     known = context.database(name)
     was_posted = was_event_posted(statement, catalog, "CreateDatabaseEvent", name.database) if if_not_exists else True
-    made = False if was_posted is None and known is not None else was_posted
-    if made is False:
+    made = Occurrence.of(False if was_posted is None and known is not None else was_posted)
+    if made is Occurrence.NOTHING:
         return
     after = session_facts(statement).get("namespace")
-    database = _requested_database(node) if after is None or made is None else describe_database(after)
+    database = _requested_database(node) if after is None or made is Occurrence.UNKNOWN else describe_database(after)
     yield CreateDatabase(
         context=catalog.context,
-        effect=EFFECTS[made],
+        effect=made.effect,
         sql=statement.sql,
         identifier=name,
         database=database,
         ignore_if_exists=if_not_exists,
     )
-    if made:
+    if made is Occurrence.HAPPENED:
         context.remember_database(name, database)
 
 
@@ -103,14 +103,14 @@ def _drop_database(node: PlanNode, statement: Statement, context: CaptureContext
     catalog, name = found
     if_exists = bool(node.args.get("ifExists"))
     known = context.database(name)
-    gone = True if not if_exists else _was_dropped(catalog, name, known, statement)
-    if gone is not None:
+    dropped = _find_drop(catalog, name, known, statement) if if_exists else Occurrence.HAPPENED
+    if dropped is not Occurrence.UNKNOWN:
         context.forget_database(name)
-    if gone is False:
+    if dropped is Occurrence.NOTHING:
         return
     yield DropDatabase(
         context=catalog.context,
-        effect=EFFECTS[gone],
+        effect=dropped.effect,
         sql=statement.sql,
         identifier=name,
         database=known,
@@ -119,11 +119,11 @@ def _drop_database(node: PlanNode, statement: Statement, context: CaptureContext
     )
 
 
-def _was_dropped(
+def _find_drop(
     catalog: SessionNamedCatalog, name: DatabaseName, known: Database | None, statement: Statement
-) -> bool | None:
+) -> Occurrence:
     was_posted = was_event_posted(statement, catalog, "DropDatabaseEvent", name.database)
-    return True if was_posted is None and known is not None else was_posted
+    return Occurrence.of(True if was_posted is None and known is not None else was_posted)
 
 
 COMMANDS: Final[Mapping[str, CommandRule]] = {

@@ -13,7 +13,7 @@ from headwater.listeners.capture.catalog.descriptions import (
     format_of_table,
 )
 from headwater.listeners.capture.catalog.named_tables import NamedTable, name_v1_table, name_v2_table
-from headwater.listeners.capture.catalog.occurrence import EFFECTS, StatementContext, session_facts, was_event_posted
+from headwater.listeners.capture.catalog.occurrence import Occurrence, StatementContext, session_facts, was_event_posted
 from headwater.listeners.capture.catalog.table_evidence import TableDescription
 from headwater.listeners.capture.catalog.table_modification import table_after
 from headwater.listeners.capture.commands import CommandRule
@@ -40,14 +40,14 @@ def drop_events(
 ) -> Iterator[DropTable]:
     known = context.find_known(named.name)
     if_exists = bool(node.args.get("ifExists"))
-    gone = True if not if_exists else _was_dropped(named, known, statement)
-    if gone is False:
+    dropped = _find_drop(named, known, statement) if if_exists else Occurrence.HAPPENED
+    if dropped is Occurrence.NOTHING:
         return  # what is known stays: who dropped it may be reported later
     table = known.table if known is not None and isinstance(known.table, Table) else None
     details: dict[str, Any] = {} if table is None else {"format": format_of_table(table.provider)}
     yield DropTable(
         context=named.catalog.context,
-        effect=EFFECTS[gone],
+        effect=dropped.effect,
         sql=statement.sql,
         identifier=named.name,
         dataset=(known.dataset if known else None) or dataset_of_table(named, table, context),
@@ -57,14 +57,14 @@ def drop_events(
         purge=bool(node.args.get("purge")),
         **details,
     )
-    if gone:
+    if dropped is Occurrence.HAPPENED:
         context.forget(named.name)
 
 
-def _was_dropped(named: NamedTable, known: KnownTable | None, statement: Statement) -> bool | None:
+def _find_drop(named: NamedTable, known: KnownTable | None, statement: Statement) -> Occurrence:
     """What this driver knew to be there was dropped; of anything else only the catalog's own event tells."""
     was_posted = was_event_posted(statement, named.catalog, "DropTableEvent", named.name.database, named.name.table)
-    return True if was_posted is None and known is not None else was_posted
+    return Occurrence.of(True if was_posted is None and known is not None else was_posted)
 
 
 def _rename_v1_table(node: PlanNode, statement: Statement, context: CaptureContext) -> Iterator[Event]:

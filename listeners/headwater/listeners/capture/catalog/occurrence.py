@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 from headwater.events.catalog import ModificationEffect
@@ -34,10 +35,24 @@ class StatementContext:
 
 _MILLIS_PER_SECOND: Final = 1000
 
-EFFECTS: Final[Mapping[bool | None, ModificationEffect]] = {
-    True: ModificationEffect.APPLIED,
-    None: ModificationEffect.UNKNOWN,
-}
+
+class Occurrence(Enum):
+    """Whether a statement did what it says."""
+
+    HAPPENED = "happened"
+    NOTHING = "nothing"
+    """It was there already, or not there."""
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def of(cls, evidence: bool | None) -> Occurrence:
+        """Return what evidence says; None is none."""
+        return cls.UNKNOWN if evidence is None else cls.HAPPENED if evidence else cls.NOTHING
+
+    @property
+    def effect(self) -> ModificationEffect:
+        """The effect that an event has of it. There is no event where nothing happened."""
+        return ModificationEffect.APPLIED if self is Occurrence.HAPPENED else ModificationEffect.UNKNOWN
 
 
 def session_facts(statement: Statement) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ from headwater.listeners.capture.catalog.named_tables import (
     name_v1_table,
     name_v2_table,
 )
-from headwater.listeners.capture.catalog.occurrence import EFFECTS, is_during, session_facts, was_event_posted
+from headwater.listeners.capture.catalog.occurrence import Occurrence, is_during, session_facts, was_event_posted
 from headwater.listeners.capture.catalog.view_lineage import lineage_of_view
 from headwater.listeners.capture.commands import CommandRule
 from headwater.listeners.capture.context import CaptureContext, KnownTable
@@ -39,14 +39,14 @@ def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) 
         return
     named = name_v1_table(fields, context)
     if_not_exists = bool(node.args.get("allowExisting"))
-    made = _was_created(named, statement) if if_not_exists else True
-    if made is False:
+    made = _find_creation(named, statement) if if_not_exists else Occurrence.HAPPENED
+    if made is Occurrence.NOTHING:
         return
     view = view_of(named, node, query, statement, context)
     known = context.find_known(named.name)
     yield CreateView(
         context=named.catalog.context,
-        effect=EFFECTS[made],
+        effect=made.effect,
         sql=statement.sql,
         identifier=named.name,
         dataset=dataset_of_view(named, context),
@@ -56,7 +56,7 @@ def _create_view(node: PlanNode, statement: Statement, context: CaptureContext) 
         replaced=bool(node.args.get("replace"))
         and (known is not None or _effect_of(named, "DropTableEvent", statement)),
     )
-    if made:
+    if made is Occurrence.HAPPENED:
         context.remember(named.name, KnownTable(view))
 
 
@@ -75,10 +75,12 @@ def gaps_of_view(modification: Event, context: CaptureContext) -> Iterator[Gap]:
             yield Gap(reason=GapReason.NOT_SUPPORTED, detail=f"no answer has the view {name}: {why}")
 
 
-def _was_created(named: NamedTable, statement: Statement) -> bool | None:
+def _find_creation(named: NamedTable, statement: Statement) -> Occurrence:
     was_posted = was_event_posted(statement, named.catalog, "CreateTableEvent", named.name.database, named.name.table)
     after = _view_after(named, statement)
-    return is_during(statement, after.get("created")) if was_posted is None and after is not None else was_posted
+    if was_posted is None and after is not None:
+        return Occurrence.of(is_during(statement, after.get("created")))
+    return Occurrence.of(was_posted)
 
 
 def _effect_of(named: NamedTable, event: str, statement: Statement) -> bool:
