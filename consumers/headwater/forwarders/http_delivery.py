@@ -12,13 +12,15 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 from headwater.events import Event
 from headwater.events.redaction import redacted_excerpt
 from headwater.forwarders.api import BusEvent, RefusedEventsError
 from headwater.spi import CheckResult
+
+R_ = TypeVar("R_")
 
 _EXCERPT: Final = 300
 _REFUSED: Final = {400, 413, 422}
@@ -92,6 +94,14 @@ def seconds_to_wait(retry_after: str | None, now: datetime | None = None) -> flo
         return max(0.0, (until - (now or datetime.now(timezone.utc))).total_seconds())
     except (ValueError, OverflowError):
         return None
+
+
+def keep_authorization(request: R_) -> R_:
+    """Let a request of requests have the header that it has, as `auth` of a session.
+
+    Without an `auth` requests takes one out of ~/.netrc in its place.
+    """
+    return request
 
 
 def _excerpt(body: str) -> str:

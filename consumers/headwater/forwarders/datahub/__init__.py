@@ -3,8 +3,9 @@
 options    where proposals go, and what things are called there
 names      platform, name, instance and urn of datasets, containers, jobs and runs
 fields     columns as schema fields
-datasets, jobs    from an event to proposals: pure functions
-proposals, delivery    batches of proposals, and how they go out
+datasets, views, containers, jobs    from an event to proposals: pure functions
+proposals  batches of proposals
+delivery   how they go out: into files, or by rest or kafka
 forwarder  the forwarder itself
 """
 

@@ -12,14 +12,11 @@ from typing import Any, Final
 from headwater.config import read_config
 from headwater.events import Event
 from headwater.forwarders.api import ForwarderContext
+from headwater.forwarders.datahub.containers import propose_database, propose_drop_database
 from headwater.forwarders.datahub.datasets import (
     propose_alter_table,
-    propose_alter_view,
     propose_branch_change,
     propose_create_table,
-    propose_create_view,
-    propose_database,
-    propose_drop_database,
     propose_drop_table,
     propose_reference,
     propose_truncate,
@@ -35,6 +32,7 @@ from headwater.forwarders.datahub.jobs import (
 from headwater.forwarders.datahub.names import DataHubNamer
 from headwater.forwarders.datahub.options import DataHubConfig, DataHubNames
 from headwater.forwarders.datahub.proposals import EventProposals, Proposal, millis_since_epoch
+from headwater.forwarders.datahub.views import propose_alter_view, propose_create_view, propose_drop_view
 from headwater.forwarders.event_facts import may_be_without_effect
 from headwater.forwarders.http_delivery import BatchForwarder
 
@@ -47,7 +45,7 @@ PROPOSALS_OF: Final[dict[str, Callable[[Any, DataHubNamer, EventProposals], None
     "DropTable": propose_drop_table,
     "CreateView": propose_create_view,
     "AlterView": propose_alter_view,
-    "DropView": propose_drop_table,
+    "DropView": propose_drop_view,
     "Truncate": propose_truncate,
     "CreateTag": propose_reference,
     "DropTag": propose_reference,

@@ -30,6 +30,8 @@ from headwater.events.scalars import EPOCH
 Proposal: TypeAlias = MetadataChangeProposalWrapper | MetadataChangeProposalClass
 """The second is a patch."""
 
+PREFIX: Final = "headwater."
+"""Before our own keys among the properties of a dataset."""
 RUN_ID: Final = "headwater"
 """DataHub's own id of what wrote an aspect; `datahub ingest rollback --run-id` takes it."""
 _MILLISECOND: Final = timedelta(milliseconds=1)

@@ -25,7 +25,7 @@ from openlineage.client.transport.http import (
 
 from headwater.errors import HeadwaterError, TerminalError, TransientError
 from headwater.events.redaction import redact
-from headwater.forwarders.http_delivery import response_error
+from headwater.forwarders.http_delivery import keep_authorization, response_error
 from headwater.forwarders.openlineage.mapping import OpenLineageEvent
 from headwater.forwarders.openlineage.options import OpenLineageOptions
 from headwater.forwarders.secret_filter import SecretFilter
@@ -69,7 +69,7 @@ class HttpTarget:
         self._shown = str(redact(self._place))
         self._secrets = SecretFilter([options.api_key, *self._headers.values()])
         if options.api_key or any(name.lower() == "authorization" for name in self._headers):
-            session.auth = _keep_authorization
+            session.auth = keep_authorization
         self._transport = HttpTransport(
             HttpConfig(
                 url=url,
@@ -177,11 +177,6 @@ class FileTarget:
 
     def close(self) -> None:
         """The file is open only while something is written."""
-
-
-def _keep_authorization(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Let a request have the header that it has. Without an `auth` requests takes one out of ~/.netrc in its place."""
-    return request
 
 
 def _end_of_last_line(size: int, descriptor: int) -> int:

@@ -60,12 +60,12 @@ def plan_correction(
     jobs = JobPlanner(walk, wrong, tables.source, start.writes)
     planned = jobs.plan(commands)
     tables.add_problems(jobs, planned)
-    asked = _asked_tables(connection, tables, only)
+    wanted = _tables_to_correct(connection, tables, only)
     limits = _Limits(walk, tables, start)
     limits.add_beside()
     limits.add_behind_unversioned()
     limits.add_unclear()
-    chosen = [table for table in tables.order if table.key in asked]
+    chosen = [table for table in tables.order if table.key in wanted]
     found = tuple(tables.planned(table, mode, jobs, planned) for table in chosen)
     ranked = _ranked_jobs(planned, jobs, chosen)
     corrected = {table.table for table in found if table.is_corrected}
@@ -75,7 +75,7 @@ def plan_correction(
         mode=mode,
         tables=found,
         jobs=tuple(replace(job, is_needed=not corrected.isdisjoint(job.writes)) for job in ranked),
-        left_out=tuple(table.dataset.label for table in tables.order if table.key not in asked),
+        left_out=tuple(table.dataset.label for table in tables.order if table.key not in wanted),
         complete_until=until,
         limits=limits.all(now),
     )
@@ -108,7 +108,7 @@ def _find_source(walk: TraversalContext, source: str) -> StartPoint:
     return start
 
 
-def _asked_tables(connection: Connection, tables: TablePlanner, only: Collection[str]) -> set[bytes]:
+def _tables_to_correct(connection: Connection, tables: TablePlanner, only: Collection[str]) -> set[bytes]:
     """Return the tables that are asked for, with all that is between them and the wrong one."""
     if not only:
         return set(tables.tables)
