@@ -140,3 +140,11 @@ def test_places_that_the_architecture_names_are_there() -> None:
     assert [place for place in places if not (ROOT / place).exists()] == []
     for package in set(re.findall(r"`(headwater\.\w+)`", text)):
         assert import_module(package).__name__ == package
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_no_blank_line_cuts_a_table(page: Path) -> None:
+    """Rows behind it would be shown as text. A table begins with its header and a rule."""
+    lines = page.read_text().splitlines()
+    first = [number for number, line in enumerate(lines) if line.startswith("| ") and lines[number - 1] == ""]
+    assert [lines[number] for number in first if not re.fullmatch(r"\|[-| :]+\|", lines[number + 1])] == []

@@ -35,13 +35,7 @@ STATEMENTS = {
         "Use case of job lineage": 4,
         "Configuration and execution": 8,
     },
-    "hudi-rfc-24.md": {
-        "Bottlenecks": 4,
-        "Step 1: a coordinator": 5,
-        "Step 2: assigner and writers": 3,
-        "Step 3: mini-batches": 4,
-        "Index, compatibility, plan": 4,
-    },
+    "hudi-rfc-24.md": {"": 19},
     "paimon-branches.md": {"What it is for": 10, "Layout": 3, "Operations": 12, "Interfaces": 15},
     "paimon-pip-5.md": {
         "What it is for": 7,
