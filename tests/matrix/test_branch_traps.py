@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from headwater.events import Committed, MainReplaced
+from headwater.events import BranchMerged, Committed, MainReplaced
 from headwater.events.jobs import CommitKind
 from headwater.versions.branches import BranchError, BranchManager, MainMovedError, MoveKind
-from headwater.versions.branches.delta import DeltaBranches
 from headwater.versions.branches.format_branches import branches_of
 from headwater.versions.spark_tables import load_table
 from tests.kit.spark.driver import Driver, driver_fixture, the
@@ -103,27 +102,35 @@ def test_a_merge_that_changes_nothing_makes_no_commit(table: BranchedTable) -> N
     assert (moved.kind, moved.snapshot, moved.previous) == (MoveKind.NOTHING, moved.previous, moved.snapshot)
 
 
+def test_moves_of_main_are_reported_once_with_what_they_were_made_from(table: BranchedTable) -> None:
+    """Capture sees statements, and these commits are none: it reports none of them, and the manager each once."""
+    table.branches.create("fix", table.tag)
+    table.add(9, "fix")
+    branch = table.branches.list()[0]
+    captured = table.driver.events_of(lambda _: table.branches.merge("fix"))
+    captured += table.driver.events_of(lambda _: table.branches.roll_back(the_one(merged_from(table))))
+    assert [event for event in captured if isinstance(event, Committed)] == []
+    merged, rolled = (event for event in table.events if isinstance(event, Committed))
+    head = branches_of(table.driver.spark, table.name).main_head()
+    before = the_one(merged_from(table))
+    if table.format == "iceberg":  # main points to snapshots that are there
+        pointers = [(event.outputs[0].snapshot, event.outputs[0].commit_kind) for event in (merged, rolled)]
+        assert pointers == [(branch.head, CommitKind.RESTORE), (before, CommitKind.RESTORE)]
+        assert merged.inputs == rolled.inputs == ()
+        return
+    assert [event.outputs[0].snapshot for event in (merged, rolled)] == [before + 1, head]
+    assert [event.outputs[0].parent for event in (merged, rolled)] == [before, before + 1]
+    read, back = merged.inputs[0], rolled.inputs[0]
+    assert (read.snapshot, read.branch) == (branch.head, "fix" if table.format == "paimon" else None)
+    assert (back.snapshot, back.dataset) == (before, rolled.outputs[0].dataset)
+    assert (read.dataset == merged.outputs[0].dataset) is (table.format == "paimon")
+
+
+def merged_from(table: BranchedTable) -> tuple[int | None, ...]:
+    return tuple(event.previous_snapshot for event in table.events if isinstance(event, BranchMerged))
+
+
 # Iceberg
-
-
-def test_iceberg_main_is_compared_and_set_in_one_commit(iceberg: BranchedTable) -> None:
-    """A commit that comes when main was looked at, and not set yet: Iceberg's own procedure would pass over it."""
-    iceberg.branches.create("fix", iceberg.tag)
-    iceberg.add(9, "fix")
-    formats = branches_of(iceberg.driver.spark, iceberg.name)
-    planned = formats.plan_move(next(iter(formats.branches())))
-    look, looks = formats.main_head, list[int | None]()
-
-    def look_and_commit() -> int | None:
-        looks.append(look())
-        if len(looks) == 1:
-            iceberg.add(4)
-        return looks[-1]
-
-    formats.main_head = look_and_commit  # type: ignore[method-assign]
-    with pytest.raises(MainMovedError, match="and not at"):
-        formats.move_main(planned)
-    assert (len(looks), iceberg.ids()) == (2, [1, 2, 3, 4])
 
 
 def test_iceberg_main_points_to_the_branch_and_tags_of_what_it_loses_go(iceberg: BranchedTable) -> None:
@@ -230,24 +237,6 @@ def test_iceberg_expiry_takes_what_is_behind_a_branch(iceberg: BranchedTable) ->
 # Delta
 
 
-def test_delta_takes_a_merge_back_that_another_commit_came_before(
-    delta: BranchedTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between the look at main and Delta's own transaction, which would overwrite it in silence."""
-    delta.branches.create("fix", delta.tag)
-    delta.add(9, "fix")
-    write = vars(DeltaBranches)["_write"]
-
-    def write_late(formats: DeltaBranches, move: Any) -> None:
-        delta.add(4)
-        write(formats, move)
-
-    monkeypatch.setattr(DeltaBranches, "_write", write_late)
-    with pytest.raises(MainMovedError, match="the merge was taken back"):
-        delta.branches.merge("fix")
-    assert (delta.ids(), delta.ids("fix")) == ([1, 2, 3, 4], [1, 2, 9])
-
-
 def test_delta_merges_columns_and_partitions_that_only_the_branch_has(driver: Driver) -> None:
     """Whatever the session says of dynamic overwrites, which would leave main's own partitions."""
     table = table_of(driver, "delta")
@@ -271,6 +260,75 @@ def test_delta_merges_columns_and_partitions_that_only_the_branch_has(driver: Dr
         driver.spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert (4, "d", 5) in map(tuple, driver.rows(f"SELECT * FROM {name}"))
     assert driver.rows(f"DESCRIBE DETAIL {name}")[0]["partitionColumns"] == ["v"]
+
+
+def test_delta_merges_deleted_rows_checks_and_columns_that_are_computed(driver: Driver) -> None:
+    """Deletion vectors on both sides, a CHECK that the branch's rows have to keep, and a column that Delta computes.
+    A merge and its undoing by the version of before have the same rows, columns and properties."""
+    table = table_of(driver, "delta")
+    name = f"spark_catalog.{table.database}.c"
+    builder, tables = delta_builder(driver, name)
+    twice = tables.columnBuilder("twice").dataType("INT").generatedAlwaysAs("cast(id * 2 AS INT)").build()
+    builder.addColumn("id", "INT").addColumn(twice).property("delta.enableDeletionVectors", "true").execute()
+    driver.run(
+        f"ALTER TABLE {name} ADD CONSTRAINT positive CHECK (id > 0)",
+        f"INSERT INTO {name} (id) SELECT cast(id AS INT) FROM range(1, 9)",
+        f"DELETE FROM {name} WHERE id = 3",
+    )
+    branches = BranchManager(driver.spark, name)
+    branches.create("fix", "3")
+    fix = branches.name_of("fix")
+    driver.run(
+        f"DELETE FROM {fix} WHERE id = 4", f"DELETE FROM {name} WHERE id = 5", f"DELETE FROM {name} WHERE id = 6"
+    )
+    moved = branches.merge("fix")
+    kept = [(number, number * 2) for number in (1, 2, 5, 6, 7, 8)]
+    assert sorted(map(tuple, driver.rows(f"SELECT * FROM {name}"))) == kept
+    properties = driver.rows(f"DESCRIBE DETAIL {name}")[0]["properties"]
+    assert properties["delta.constraints.positive"] == "id > 0"
+    assert not [key for key in properties if key.startswith("headwater")]
+    done = branches.roll_back(moved.previous or 0)
+    before = [(number, number * 2) for number in (1, 2, 4, 7, 8)]
+    assert sorted(map(tuple, driver.rows(f"SELECT * FROM {name}"))) == before
+    assert done.snapshot == (moved.previous or 0) + 2
+    driver.run(f"INSERT INTO {name} (id) VALUES (9)")
+    assert (9, 18) in map(tuple, driver.rows(f"SELECT * FROM {name}"))
+    driver.run(f"ALTER TABLE {fix} DROP CONSTRAINT positive", f"INSERT INTO {fix} (id) VALUES (-1)")
+    with pytest.raises(Exception, match=r"(?i)check constraint positive"):
+        branches.merge("fix")
+    assert (9, 18) in map(tuple, driver.rows(f"SELECT * FROM {name}"))
+
+
+def test_delta_tables_that_give_numbers_themselves_are_not_copied_into_and_are_rolled_back(driver: Driver) -> None:
+    """The numbers go on behind the highest that was given, so that none comes twice."""
+    table = table_of(driver, "delta")
+    name = f"spark_catalog.{table.database}.i"
+    builder, tables = delta_builder(driver, name)
+    number = tables.columnBuilder("id").dataType("BIGINT").generatedByDefaultAsIdentity().build()
+    builder.addColumn("v", "INT").addColumn(number).execute()
+    driver.run(f"INSERT INTO {name} (v) VALUES (1)", f"INSERT INTO {name} (v) VALUES (2)")
+    branches = BranchManager(driver.spark, name)
+    branches.create("fix", "1")
+    driver.run(f"INSERT INTO {branches.name_of('fix')} (v) VALUES (3)")
+    with pytest.raises(BranchError, match="AS IDENTITY"):
+        branches.merge("fix", dry_run=True)
+    used = {row[0] for row in driver.rows(f"SELECT id FROM {name}")}
+    branches.roll_back(1)
+    assert [row[0] for row in driver.rows(f"SELECT v FROM {name}")] == [1]
+    driver.run(f"INSERT INTO {name} (v) VALUES (4)")
+    assert driver.rows(f"SELECT id FROM {name} WHERE v = 4")[0][0] not in used
+
+
+def test_delta_versions_whose_files_are_gone_are_not_restored(delta: BranchedTable) -> None:
+    delta.sql(f"INSERT OVERWRITE {delta.name} VALUES (50, 'new')")
+    with pytest.raises(BranchError, match="has no version 99"):
+        delta.branches.roll_back(99)
+    delta.driver.spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    delta.sql(f"VACUUM {delta.name} RETAIN 0 HOURS")
+    delta.driver.spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    with pytest.raises(BranchError, match="VACUUM has deleted files"):
+        delta.branches.roll_back(2)
+    assert delta.ids() == [50]
 
 
 def test_delta_vacuum_of_the_table_breaks_a_branch_and_the_check_says_so(delta: BranchedTable) -> None:
@@ -319,17 +377,6 @@ def test_paimon_reads_mains_tag_where_a_branchs_is_asked_for(paimon: BranchedTab
 
 
 @only_with_paimon
-def test_paimon_numbers_come_again_with_other_content(paimon: BranchedTable) -> None:
-    paimon.branches.create("fix", paimon.tag)
-    paimon.add(9, "fix")
-    before = paimon.driver.rows(f"SELECT commit_user FROM {paimon.part('snapshots')} WHERE snapshot_id = 3")
-    moved = paimon.branches.merge("fix")
-    after = paimon.driver.rows(f"SELECT commit_user FROM {paimon.part('snapshots')} WHERE snapshot_id = 3")
-    assert (moved.previous, moved.snapshot, moved.lost_snapshots) == (3, 3, (3,))
-    assert before != after
-
-
-@only_with_paimon
 def test_paimon_expiry_of_main_breaks_a_branch_whose_tag_is_gone_and_the_check_says_so(paimon: BranchedTable) -> None:
     paimon.branches.create("fix", paimon.tag)
     paimon.sql(f"INSERT OVERWRITE {paimon.name} VALUES (50, 'new')")
@@ -344,8 +391,8 @@ def test_paimon_expiry_of_main_breaks_a_branch_whose_tag_is_gone_and_the_check_s
 
 
 @only_with_paimon
-def test_paimon_branch_whose_first_snapshots_expired_is_not_put_in_mains_place(paimon: BranchedTable) -> None:
-    """Main's own snapshots would stay between those of the branch."""
+def test_paimon_main_takes_a_branch_whose_first_snapshots_expired_as_its_next_snapshot(paimon: BranchedTable) -> None:
+    """Paimon's own fast-forward would leave main's snapshots between those of the branch, and give numbers again."""
     paimon.branches.create("fix", paimon.tag)
     paimon.add(9, "fix")
     paimon.add(10, "fix")
@@ -356,9 +403,28 @@ def test_paimon_branch_whose_first_snapshots_expired_is_not_put_in_mains_place(p
     builder = jvm.org.apache.paimon.options.ExpireConfig.builder()
     expiry.config(builder.snapshotRetainMin(1).snapshotRetainMax(1).build())
     assert expiry.expire() == 2
-    with pytest.raises(BranchError, match="doesn't begin at a tag"):
+    before = paimon.driver.rows(f"SELECT commit_user FROM {paimon.part('snapshots')} WHERE snapshot_id = 3")
+    moved = paimon.branches.merge("fix")
+    assert (moved.previous, moved.snapshot, paimon.ids(), paimon.ids_at(3)) == (3, 4, [1, 2, 9, 10], [1, 2, 3])
+    assert before == paimon.driver.rows(f"SELECT commit_user FROM {paimon.part('snapshots')} WHERE snapshot_id = 3")
+    paimon.sql(f"CALL pai.sys.compact(table => '{paimon.database}.t')")
+    paimon.sql(f"INSERT INTO {paimon.name} VALUES (9, 'again')")
+    assert (9, "again") in paimon.rows()
+
+
+@only_with_paimon
+def test_paimon_main_takes_no_columns_from_a_branch(paimon: BranchedTable) -> None:
+    """They would be another commit, before that of the rows. Once main has them too, the rows come."""
+    paimon.branches.create("fix", paimon.tag)
+    fix = paimon.branches.name_of("fix")
+    paimon.sql(f"ALTER TABLE {fix} ADD COLUMN w INT", f"INSERT INTO {fix} VALUES (9, 'fix', 7)")
+    with pytest.raises(BranchError, match="has other columns or options than main"):
         paimon.branches.merge("fix")
     assert paimon.ids() == [1, 2, 3]
+    paimon.sql(f"ALTER TABLE {paimon.name} ADD COLUMN w INT")
+    paimon.branches.merge("fix")
+    rows = paimon.driver.rows(f"SELECT id, w FROM {paimon.name} ORDER BY id")
+    assert [tuple(row) for row in rows] == [(1, None), (2, None), (9, 7)]
 
 
 @only_with_paimon
@@ -366,7 +432,7 @@ def test_paimon_branches_without_a_tag_are_listed_and_not_merged(paimon: Branche
     paimon.sql(f"CALL pai.sys.create_branch('{paimon.database}.t', 'bare')")
     found = paimon.branches.list()[0]
     assert (found.name, found.tag, found.head) == ("bare", None, None)
-    with pytest.raises(BranchError, match="doesn't begin at a tag"):
+    with pytest.raises(BranchError, match="has no snapshots"):
         paimon.branches.merge("bare")
 
 
@@ -384,6 +450,13 @@ def test_paimon_streams_read_and_write_a_branch_by_its_option(paimon: BranchedTa
     out = reader.writeStream.format("memory").queryName("read_of_branch").trigger(availableNow=True)
     assert out.option("checkpointLocation", str(tmp_path / "two")).start().awaitTermination(120)
     assert sorted(row[0] for row in spark.table("read_of_branch").collect()) == [1, 2, 20]
+
+
+def delta_builder(driver: Driver, name: str) -> tuple[Any, Any]:
+    """Delta's maker of a table: SQL says no column's expression."""
+    spark: Any = driver.spark
+    tables = spark._jvm.io.delta.tables.DeltaTable
+    return tables.create(spark._jsparkSession).tableName(name.removeprefix("spark_catalog.")), tables
 
 
 def the_one(found: tuple[Any, ...]) -> Any:

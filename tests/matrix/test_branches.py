@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headwater.events import BranchMerged, CreateBranch, DropBranch
+from headwater.versions.branches import MainMovedError
+from headwater.versions.branches.format_branches import branches_of
 from tests.kit.spark.driver import Driver, driver_fixture, the
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, BranchedTable
 
@@ -43,3 +45,35 @@ def test_a_branch_is_made_written_and_merged_and_main_and_branch_stay_independen
     assert created.snapshot == made.tagged_snapshot
     assert (merged.previous_snapshot, merged.snapshot) == (moved.previous, moved.snapshot)
     assert the(DropBranch, table.events).dataset == created.dataset is not None
+
+
+def test_a_commit_within_the_window_is_kept_and_a_quiet_move_is_one_commit_that_can_be_undone(
+    table: BranchedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another writer commits when main was looked at and isn't moved yet: formats' own ways lose such rows in silence.
+    Then the same moves go through, each once, found again by its mark, and each head of before can be read."""
+    table.branches.create("fix", table.tag)
+    table.add(9, "fix")
+    formats = branches_of(table.driver.spark, table.name)
+    branch = next(iter(formats.branches()))
+    stale = formats.plan_move(branch)
+    with monkeypatch.context() as patch:
+        table.commit_in_the_window(patch, formats, 4)
+        with pytest.raises(MainMovedError, match=f"and not at {stale.previous} any more"):
+            formats.move_main(stale, "first")
+    assert (table.ids(), formats.marked_snapshot(stale.previous, "first")) == ([1, 2, 3, 4], None)
+    planned = formats.plan_move(branch)
+    moved = formats.move_main(planned, "second")
+    assert (table.ids(), table.ids_at(planned.previous)) == ([1, 2, 9], [1, 2, 3, 4])
+    assert formats.marked_snapshot(planned.previous, "second") == moved.snapshot == formats.main_head()
+    assert formats.marked_snapshot(planned.previous, "first") is None
+    table.add(5)
+    with pytest.raises(MainMovedError, match=f"and not at {moved.snapshot} any more"):
+        formats.roll_back(planned.previous or 0, moved.snapshot, "third")
+    formats.look()
+    now = formats.main_head()
+    done = formats.roll_back(planned.previous or 0, now, "third")
+    assert (table.ids(), table.ids_at(now)) == ([1, 2, 3, 4], [1, 2, 5, 9])
+    assert (done.previous, formats.marked_snapshot(now, "third")) == (now, done.snapshot)
+    table.add(6)
+    assert table.ids() == [1, 2, 3, 4, 6]

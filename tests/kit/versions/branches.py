@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater.versions.branches import BranchManager
+from headwater.versions.branches.delta_commits import GuardedCommit
 from tests.kit.spark.driver import DELTA, ICEBERG, PAIMON, Extensions, together
 from tests.kit.spark.versions import packages
 
 if TYPE_CHECKING:
+    import pytest
+
     from headwater.events import Event
+    from headwater.versions.branches import FormatBranches
     from tests.kit.spark.driver import Driver
 
 FORMATS: Final = [name for name in ("iceberg", "delta", "paimon") if packages(name)]
@@ -71,6 +75,36 @@ class BranchedTable:
 
     def ids(self, branch: str | None = None) -> list[int]:
         return [row[0] for row in self.rows(branch)]
+
+    def ids_at(self, snapshot: int | None) -> list[int]:
+        """The rows of one of main's snapshots."""
+        return sorted(row[0] for row in self.driver.rows(f"SELECT id FROM {self.name} VERSION AS OF {snapshot}"))
+
+    def commit_in_the_window(self, patch: pytest.MonkeyPatch, formats: FormatBranches, number: int) -> None:
+        """Have another writer add a row once, when main was looked at and isn't moved yet."""
+        rows = [number]
+
+        def add_once() -> None:
+            if rows:
+                self.add(rows.pop())
+
+        if self.format == "delta":
+            commit = vars(GuardedCommit)["_commit"]
+
+            def commit_late(*given: Any) -> Any:
+                add_once()
+                return commit(*given)
+
+            patch.setattr(GuardedCommit, "_commit", commit_late)
+            return
+        look = formats.main_head
+
+        def look_and_add() -> int | None:
+            found = look()
+            add_once()
+            return found
+
+        patch.setattr(formats, "main_head", look_and_add)
 
     def _name_of(self, branch: str | None) -> str:
         if branch is None:

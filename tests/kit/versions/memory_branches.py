@@ -7,7 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from headwater.versions.branches import Branch, BranchError, ExpiryRisk, FormatBranches, MainMove, MoveKind
+from headwater.versions.branches import (
+    Branch,
+    BranchError,
+    ExpiryRisk,
+    FormatBranches,
+    MainMove,
+    MainMovedError,
+    MainRollBack,
+    MoveKind,
+)
 
 
 class MemoryBranches(FormatBranches):
@@ -20,6 +29,7 @@ class MemoryBranches(FormatBranches):
         self.head = 5
         self.forgotten: list[MainMove] = []
         self.calls: list[str] = []
+        self.marks: dict[int, tuple[str, int]] = {}
         super().__init__(Any, "lake.db.t", Any)  # type: ignore[arg-type]
 
     def look(self) -> None:
@@ -53,9 +63,21 @@ class MemoryBranches(FormatBranches):
     def plan_move(self, branch: Branch) -> MainMove:
         return MainMove(branch, MoveKind.REPLACE, self.head, 7, (5, 4))
 
-    def move_main(self, move: MainMove) -> MainMove:
+    def move_main(self, move: MainMove, mark: str = "") -> MainMove:
+        self.marks[self.head] = (mark, 7)
         self.head = 7
         return replace(move, parent=3)
+
+    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+        if self.head != expected:
+            raise MainMovedError.of(self.name, self.head, expected)
+        self.marks[self.head] = (mark, to)
+        self.head = to
+        return MainRollBack(to, expected, to)
+
+    def marked_snapshot(self, previous: int | None, mark: str) -> int | None:
+        found = None if previous is None else self.marks.get(previous)
+        return None if found is None or found[0] != mark else found[1]
 
     def forget_former_main(self, move: MainMove) -> None:
         self.forgotten.append(move)

@@ -197,6 +197,27 @@ def test_a_fast_forward_puts_the_snapshots_of_a_branch_in_the_place_of_others(
     assert check(connection, ["a", "c"]).is_consistent is True
 
 
+def test_a_merge_that_is_a_snapshot_of_its_own_leaves_the_numbers_of_main_what_they_are(connection: Connection) -> None:
+    """And main is made from the branch from then on."""
+    story = StoryProducer()
+    story.format = Format.PAIMON
+    story.commit("x@1", parent=None)
+    story.commit("a@1", parent=None)
+    made = {"context": CONTEXT, "identifier": named("a"), "dataset": dataset("a"), "generation": "1"}
+    story.emit(story.minute + 0.5, CreateBranch, **made, branch="side", snapshot=1)
+    story.commit("a@2")
+    story.commit("b@1", reads=["a@2"], replaced=ALL)
+    story.commit("a[side]@2", reads=["x@1"])
+    story.emit(story.minute + 0.5, BranchMerged, **made, branch="side", snapshot=3, produced=3, parent=2)
+    story.commit("a@3", reads=["a[side]@2"], replaced=ALL)
+    story.commit("c@1", reads=["a@2"], replaced=ALL)
+    story.commit("d@1", reads=["a@3"], replaced=ALL)
+    store(connection, story)
+    assert check(connection, ["b", "c"]).is_consistent is True
+    assert check(connection, ["c", "d"]).is_consistent is False
+    assert {each.table.label for each in contained(connection, "d").rows} >= {"lake.db.x@1"}
+
+
 def test_manifests_that_were_rewritten_are_no_new_version(connection: Connection) -> None:
     story = StoryProducer()
     story.format = Format.ICEBERG

@@ -3,8 +3,9 @@
 model            a branch, what became of main, and the rules of names
 format_branches  what a format has to do for its tables to have branches
 iceberg          branches that share a table's schema, moved by one commit
-paimon           branches with schemas of their own, moved file by file
+paimon           directories beside main's, over the same data files
 delta            shallow clones beside a table
+delta_commits    what a guarded commit of Delta consists of
 reporting        events, and where they go
 manager          what a program uses
 
@@ -13,7 +14,15 @@ All of it uses Spark's JVM.
 
 from headwater.versions.branches.format_branches import FormatBranches
 from headwater.versions.branches.manager import BranchManager
-from headwater.versions.branches.model import Branch, BranchError, ExpiryRisk, MainMove, MainMovedError, MoveKind
+from headwater.versions.branches.model import (
+    Branch,
+    BranchError,
+    ExpiryRisk,
+    MainMove,
+    MainMovedError,
+    MainRollBack,
+    MoveKind,
+)
 
 __all__ = [
     "Branch",
@@ -23,5 +32,6 @@ __all__ = [
     "FormatBranches",
     "MainMove",
     "MainMovedError",
+    "MainRollBack",
     "MoveKind",
 ]

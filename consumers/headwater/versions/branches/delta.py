@@ -1,21 +1,20 @@
 """Branches of Delta tables: shallow clones beside the table, `t__fix`, which have its files and a log of their own.
 
 Delta has no tags: a branch is made from a version, and the version's number is its tag. A merge writes the branch's
-rows into main as one commit. Delta refuses that commit if another one comes while it is made, and what came just before
-is seen in the log: then main is restored.
+rows into main as one commit, which is the next one behind the version that main has to be at, or fails.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Final
-from urllib.parse import unquote
 from uuid import uuid4
 
-from headwater.versions.aligned.formats.protocol import session_settings
+from headwater.versions.branches.delta_commits import GuardedCommit, has_identities, newest, path_of
 from headwater.versions.branches.format_branches import FormatBranches
 from headwater.versions.branches.model import (
     Branch,
@@ -23,12 +22,12 @@ from headwater.versions.branches.model import (
     ExpiryRisk,
     MainMove,
     MainMovedError,
+    MainRollBack,
     MoveKind,
 )
 from headwater.versions.spark_tables import find_table
 
 _PROPERTY: Final = "headwater.branch"
-_MARK: Final = "spark.databricks.delta.commitInfo.userMetadata"
 _BETWEEN: Final = "__"
 
 
@@ -37,7 +36,7 @@ class DeltaBranches(FormatBranches):
 
     def look(self) -> None:
         self._log = self.loaded.table.deltaLog()
-        self._snapshot = _newest(self._log)
+        self._snapshot = newest(self._log)
 
     @property
     def generation(self) -> str | None:
@@ -95,54 +94,66 @@ class DeltaBranches(FormatBranches):
         own = () if branch.tagged_snapshot is None or main is None else range(main, branch.tagged_snapshot, -1)
         if is_unchanged and not own:
             return MainMove(branch, MoveKind.NOTHING, main, main)
-        return MainMove(branch, kind, main, None, tuple(own))
+        if kind is MoveKind.COPY and has_identities(self._snapshot.metadata()):
+            raise BranchError(
+                f"{self.name} has a column whose numbers Delta gives itself (GENERATED … AS IDENTITY), so no rows of "
+                "another table can be copied into it: correct main by MERGE, UPDATE and DELETE"
+            )
+        return MainMove(branch, kind, main, None, tuple(own), parent=main)
 
-    def move_main(self, move: MainMove) -> MainMove:
+    def move_main(self, move: MainMove, mark: str = "") -> MainMove:
         if move.kind is MoveKind.NOTHING:
             return move
+
+        def commit(guarded: GuardedCommit, mark: str) -> int:
+            if move.kind is MoveKind.RESTORE:
+                assert move.branch.tagged_snapshot is not None  # noqa: S101 - it was planned by it
+                return guarded.restore(move.branch.tagged_snapshot, mark)
+            clone = self._clone_snapshot(move.branch)
+            if int(clone.version()) != move.branch.head:
+                raise MainMovedError(f"the branch {move.branch.name} of {self.name} has got another commit: try again")
+            return guarded.overwrite(clone, self.name_of(move.branch), mark)
+
+        return replace(move, snapshot=self._commit(commit, move.previous, mark))
+
+    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+        newest_version = int(self._snapshot.version())
+        if not 0 <= to <= newest_version:
+            raise BranchError(f"{self.name} has no version {to}: name one by its number, 0 to {newest_version}")
+        version = self._commit(lambda guarded, mark: guarded.restore(to, mark), expected, mark)
+        return MainRollBack(to, expected, version, expected)
+
+    def marked_snapshot(self, previous: int | None, mark: str) -> int | None:
         self.look()
-        if self.main_head() != move.previous:
-            raise MainMovedError(
-                f"main of {self.name} is at {self.main_head()}, and not at {move.previous} any more: look at what has "
-                "come, and merge again if it may go"
-            )
-        mark = f"headwater merge {uuid4()}"
-        # A dynamic overwrite would leave the partitions of main that the branch doesn't have.
-        with session_settings(self.spark, {_MARK: mark, "spark.sql.sources.partitionOverwriteMode": "static"}):
-            self._write(move)
-        return self._checked(move, mark)
+        version = (-1 if previous is None else previous) + 1
+        if version > int(self._snapshot.version()):
+            return None
+        return version if _info(self._read(version)).get("userMetadata") == mark else None
 
-    def _write(self, move: MainMove) -> None:
-        if move.kind is MoveKind.RESTORE:
-            self.spark.sql(f"RESTORE TABLE {self.name} TO VERSION AS OF {move.branch.tagged_snapshot}")
-            return
-        name = self.name_of(move.branch)
-        theirs, ours = self._columns(name), self._columns(self.name)
-        if theirs == ours:
-            self.spark.sql(f"INSERT OVERWRITE TABLE {self.name} SELECT * FROM {name}")  # noqa: S608 - the user's own
-            return
-        partitions = self.spark.sql(f"DESCRIBE DETAIL {name}").collect()[0]["partitionColumns"]
-        writer = self.spark.table(name).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-        writer.partitionBy(*partitions).saveAsTable(self.name)
-
-    def _columns(self, name: str) -> list[tuple[str, str]]:
-        return [(field.name, field.dataType.json()) for field in self.spark.table(name).schema]
-
-    def _checked(self, move: MainMove, mark: str) -> MainMove:
-        """Return what the move did; if a commit came between that changed rows, take it back."""
+    def _commit(self, commit: Callable[[GuardedCommit, str], int], expected: int | None, mark: str) -> int:
+        """Commit once, or raise a MainMovedError if another commit was faster."""
+        mark = mark or f"headwater {uuid4()}"
+        guarded = GuardedCommit(self.spark, self.name, self.loaded, expected)
+        try:
+            version = commit(guarded, mark)
+        except Exception as e:
+            if not hasattr(e, "java_exception"):  # of py4j's errors
+                raise
+            done, now = self.marked_snapshot(expected, mark), self.main_head()
+            if done is None and now == expected:
+                raise
+            if done is None:
+                raise MainMovedError.of(self.name, now, expected) from e
+            version = done
         self.look()
-        assert move.previous is not None  # noqa: S101 - each table of Delta has a version
-        commits = {number: _actions(self._read(number)) for number in self._numbers_after(move.previous)}
-        own = max(number for number, actions in commits.items() if _info(actions).get("userMetadata") == mark)
-        others = [number for number in commits if number < own and _changes_rows(commits[number])]
-        if not others:
-            return MainMove(move.branch, move.kind, move.previous, own, move.lost_snapshots)
-        if self.main_head() == own:
-            self.spark.sql(f"RESTORE TABLE {self.name} TO VERSION AS OF {own - 1}")
-            then = f"the merge was taken back, and it is as at {own - 1} again"
-        else:
-            then = f"the merge, its version {own}, stands, since others have committed after it"
-        raise MainMovedError(f"main of {self.name} got {others[0]} while the branch was merged: {then}")
+        self.spark.sql(f"REFRESH TABLE {self.name}")
+        return version
+
+    def _clone_snapshot(self, branch: Branch) -> Any:
+        found = find_table(self.spark, self.name_of(branch))
+        if found is None:
+            raise BranchError(f"{self.name} has no branch {branch.name!r} any more")
+        return newest(found.table.deltaLog())
 
     def forget_former_main(self, move: MainMove) -> None:
         """Its versions stay in the log, until VACUUM and the log's retention take them."""
@@ -151,7 +162,7 @@ class DeltaBranches(FormatBranches):
         """VACUUM of the table deletes files that it has removed before a time, and knows nothing of clones."""
         limit = int(older_than.timestamp() * 1000)
         gone = {
-            _path_of(self.location, file.path())
+            path_of(self.location, str(file.path()))
             for file in self._snapshot.tombstones().collectAsList()
             if int(file.delTimestamp()) < limit
         }
@@ -162,7 +173,7 @@ class DeltaBranches(FormatBranches):
                 continue
             log = loaded.table.deltaLog()
             place = str(log.dataPath().toString())
-            needed = {_path_of(place, file.path()) for file in _newest(log).allFiles().collectAsList()}
+            needed = {path_of(place, str(file.path())) for file in newest(log).allFiles().collectAsList()}
             if lacking := needed & gone:
                 text = (
                     f"its newest version needs {len(lacking)} of the files that VACUUM of {self.name} deletes: keep "
@@ -175,21 +186,23 @@ class DeltaBranches(FormatBranches):
         table, _, last = self.name.rpartition(".")
         return f"{table}.`{last.strip('`')}{_BETWEEN}{branch.name}`".lstrip(".")
 
+    def table_of(self, branch: Branch) -> FormatBranches | None:
+        name = self.name_of(branch)
+        found = find_table(self.spark, name)
+        return None if found is None else DeltaBranches(self.spark, name, found)
+
     def _branch(self, table: str) -> Branch | None:
         name = table[len(str(self.loaded.identifier.name())) + len(_BETWEEN) :]
         loaded = find_table(self.spark, self.name_of(Branch(name, None, None, None, None)))
         if loaded is None or loaded.provider != self.format:
             return None
-        newest = _newest(loaded.table.deltaLog())
-        said = dict(_java_map(newest.metadata().configuration()))
+        head = newest(loaded.table.deltaLog())
+        said = dict(_java_map(head.metadata().configuration()))
         if said.get(f"{_PROPERTY}.of") != self.generation or said.get(_PROPERTY, "").lower() != name.lower():
             return None
         created = datetime.fromisoformat(said[f"{_PROPERTY}.created"])
         tag = said[f"{_PROPERTY}.tag"]
-        return Branch(said[_PROPERTY], tag, int(said[f"{_PROPERTY}.snapshot"]), created, int(newest.version()))
-
-    def _numbers_after(self, version: int) -> range:
-        return range(version + 1, int(self._snapshot.version()) + 1)
+        return Branch(said[_PROPERTY], tag, int(said[f"{_PROPERTY}.snapshot"]), created, int(head.version()))
 
     def _read(self, version: int) -> str:
         """Return a commit's file in the log."""
@@ -203,12 +216,6 @@ class DeltaBranches(FormatBranches):
             stream.close()
 
 
-def _newest(log: Any) -> Any:
-    """Return the newest snapshot of a log. What its method takes by default differs by release."""
-    defaults = sorted(name for name in dir(log) if name.startswith("update$default$"))
-    return log.update(*(getattr(log, default)() for default in defaults))
-
-
 def _java_map(scala_map: Any) -> Iterator[tuple[str, str]]:
     entries = scala_map.iterator()
     while entries.hasNext():
@@ -216,26 +223,7 @@ def _java_map(scala_map: Any) -> Iterator[tuple[str, str]]:
         yield str(pair._1()), str(pair._2())  # noqa: SLF001 - Scala's
 
 
-def _path_of(place: str, path: str) -> str:
-    """Return where a file is, by its path in a log, which may be relative to the table."""
-    text = unquote(str(path))
-    return text if ":" in text.partition("/")[0] or text.startswith("/") else f"{place}/{text}"
-
-
-def _actions(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines() if line.strip()]
-
-
-def _info(actions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _info(text: str) -> dict[str, Any]:
+    """Return what a commit's file in the log says of the commit."""
+    actions = (json.loads(line) for line in text.splitlines() if line.strip())
     return next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-
-
-def _changes_rows(actions: Sequence[dict[str, Any]]) -> bool:
-    """Return whether a commit added or removed rows, or changed columns: all but a compaction, say."""
-    for action in actions:
-        if "metaData" in action:
-            return True
-        file = action.get("add") or action.get("remove")
-        if file is not None and file.get("dataChange", True):
-            return True
-    return False

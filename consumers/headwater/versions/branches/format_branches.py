@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from headwater.errors import PluginError
 from headwater.plugins import load_all
-from headwater.versions.branches.model import Branch, BranchError, ExpiryRisk, MainMove
+from headwater.versions.branches.model import Branch, BranchError, ExpiryRisk, MainMove, MainRollBack
 from headwater.versions.spark_tables import CatalogTable, load_table
 
 if TYPE_CHECKING:
@@ -75,8 +75,25 @@ class FormatBranches(ABC):
         """Return what has to be done for main to have the branch's rows. A BranchError if that can't be."""
 
     @abstractmethod
-    def move_main(self, move: MainMove) -> MainMove:
-        """Do what was planned, if main is still at the snapshot that it was planned for: else a MainMovedError."""
+    def move_main(self, move: MainMove, mark: str = "") -> MainMove:
+        """Do what was planned, in one commit that is made only if main is at `move.previous`: else a MainMovedError,
+        which says where main is. No commit of others is lost, whenever it comes.
+
+        The commit carries `mark`, by which `marked_snapshot` finds it again.
+        """
+
+    @abstractmethod
+    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+        """Give main the rows of one of the table's snapshots, in one commit that is made only if main is at `expected`:
+        else a MainMovedError, which says where main is. A BranchError if there is no such snapshot any more.
+
+        Main's former snapshots stay, so a roll-back to the former one undoes it. The commit carries `mark`.
+        """
+
+    @abstractmethod
+    def marked_snapshot(self, previous: int | None, mark: str) -> int | None:
+        """Return the snapshot that main was given by a commit with a mark which was made on `previous`; None if there
+        is no such commit."""
 
     @abstractmethod
     def forget_former_main(self, move: MainMove) -> None:
@@ -89,6 +106,10 @@ class FormatBranches(ABC):
     @abstractmethod
     def name_of(self, branch: Branch) -> str:
         """Return the name by which SQL reads and writes the branch."""
+
+    def table_of(self, branch: Branch) -> FormatBranches | None:  # noqa: ARG002 - for formats that have such
+        """Return the table that a branch is in itself; None where it is a part of this one."""
+        return None
 
 
 def branches_of(spark: SparkSession, name: str) -> FormatBranches:

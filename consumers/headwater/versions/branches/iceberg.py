@@ -21,11 +21,14 @@ from headwater.versions.branches.model import (
     ExpiryRisk,
     MainMove,
     MainMovedError,
+    MainRollBack,
     MoveKind,
 )
 from headwater.versions.table_parts import MAIN
 
 _PROPERTY: Final = "headwater.branch."
+_MOVED: Final = "headwater.main-moved"
+"""The property that says which marked commit moved main last."""
 _ATTEMPTS: Final = 5
 _CONFLICT: Final = "org.apache.iceberg.exceptions.CommitFailedException"
 
@@ -102,32 +105,52 @@ class IcebergBranches(FormatBranches):
             own.append(snapshot)
         tags = sorted(name for name, ref in self._refs().items() if ref.isTag() and int(ref.snapshotId()) in own)
         kind = MoveKind.REPLACE if own else MoveKind.FAST_FORWARD
-        found = None if head is None else self._metadata.snapshot(head)
-        parent = None if found is None or found.parentId() is None else int(found.parentId())
-        schema = None if found is None or found.schemaId() is None else int(found.schemaId())
+        parent, schema = _numbers_of(None if head is None else self._metadata.snapshot(head))
         return MainMove(branch, kind, main, head, tuple(own), tuple(tags), parent, schema)
 
-    def move_main(self, move: MainMove) -> MainMove:
+    def move_main(self, move: MainMove, mark: str = "") -> MainMove:
         if move.kind is MoveKind.NOTHING:
             return move
 
         def change(builder: Any) -> Any:
-            now = self.main_head()
-            if now != move.previous:
-                raise MainMovedError(
-                    f"main of {self.name} is at {now}, and not at {move.previous} any more: look at what has come, and "
-                    "merge again if it may go"
-                )
             if self._head(move.branch.name) != move.snapshot:
                 raise MainMovedError(f"the branch {move.branch.name} of {self.name} has got another commit: try again")
-            builder.setBranchSnapshot(move.snapshot, MAIN)
             for tag in move.lost_tags:
                 builder.removeRef(tag)
             return builder
 
-        self._commit(change)
-        self.spark.sql(f"REFRESH TABLE {self.name}")
+        assert move.snapshot is not None  # noqa: S101 - a branch has a snapshot
+        self._set_main(move.snapshot, move.previous, mark, change)
         return move
+
+    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+        self.look()
+        found = self._metadata.snapshot(to)
+        if found is None:
+            raise BranchError(f"{self.name} has no snapshot {to} any more: its metadata knows only what hasn't expired")
+        self._set_main(to, expected, mark, lambda builder: builder)
+        parent, schema = _numbers_of(found)
+        return MainRollBack(to, expected, to, parent, schema)
+
+    def marked_snapshot(self, previous: int | None, mark: str) -> int | None:
+        self.look()
+        said = json.loads(self._metadata.properties().get(_MOVED) or "{}")
+        return int(said["to"]) if said.get("mark") == mark and said.get("from") == previous else None
+
+    def _set_main(self, to: int, expected: int | None, mark: str, change: Callable[[Any], Any]) -> None:
+        """Let main point to a snapshot, with another change of the same metadata."""
+
+        def guarded(builder: Any) -> Any:
+            now = self.main_head()
+            if now != expected:
+                raise MainMovedError.of(self.name, now, expected)
+            if mark:
+                said = json.dumps({"mark": mark, "from": expected, "to": to})
+                builder.setProperties({_MOVED: said})
+            return change(builder.setBranchSnapshot(to, MAIN))
+
+        self._commit(guarded)
+        self.spark.sql(f"REFRESH TABLE {self.name}")
 
     def forget_former_main(self, move: MainMove) -> None:
         """Expire the snapshots that no branch or tag leads to, with the files that are theirs alone."""
@@ -218,6 +241,13 @@ class IcebergBranches(FormatBranches):
     def _java(self, name: str) -> Any:
         inside: Any = self.spark
         return getattr(inside._jvm.org.apache.iceberg, name)  # noqa: SLF001
+
+
+def _numbers_of(snapshot: Any) -> tuple[int | None, int | None]:
+    """Return a snapshot's parent and its schema, as far as they are known."""
+    found = (None, None) if snapshot is None else (snapshot.parentId(), snapshot.schemaId())
+    parent, schema = (None if number is None else int(number) for number in found)
+    return parent, schema
 
 
 def _now_millis() -> int:

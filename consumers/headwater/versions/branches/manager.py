@@ -15,6 +15,7 @@ from headwater.versions.branches.model import (
     ExpiryRisk,
     MainMove,
     MainMovedError,
+    MainRollBack,
     check_branch_name,
 )
 from headwater.versions.branches.reporting import BranchEvents, Report, driver_report, store_report
@@ -97,6 +98,20 @@ class BranchManager:
         """Do the same, and remove what only main had before, as far as the table's format can. Whoever reads or writes
         the branch goes on doing so."""
         return self._move(name, main, dry_run=dry_run, is_replaced=True)
+
+    def roll_back(self, to: int, *, main: int | None = None, dry_run: bool = False) -> MainRollBack:
+        """Let main have the rows of one of its snapshots. `main` is the snapshot that main has to be at, unless it is
+        the one it is at now. A MainMovedError says where main is, and then nothing was done."""
+        self._formats.look()
+        now = self._formats.main_head()
+        expected = now if main is None else main
+        if now != expected:
+            raise MainMovedError.of(self.table, now, expected)
+        if dry_run:
+            return MainRollBack(to, expected, to)
+        done = self._formats.roll_back(to, expected)
+        self._tell(lambda events: events.rolled_back(done))
+        return done
 
     def check_expiry(self, older_than: datetime) -> tuple[ExpiryRisk, ...]:
         """Return what would be lost for branches if snapshots were expired that are older than a time."""

@@ -16,6 +16,14 @@ class BranchError(ConfigurationError):
 class MainMovedError(TerminalError):
     """Main isn't at the snapshot any more that it had to be at, so it was left as it is."""
 
+    @classmethod
+    def of(cls, table: str, now: int | None, expected: int | None) -> MainMovedError:
+        """Return the error of a table whose main is somewhere else."""
+        return cls(
+            f"main of {table} is at {now}, and not at {expected} any more: look at what has come, and try again if it "
+            "may go"
+        )
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -60,6 +68,20 @@ class MainMove:
     """Those that main alone had since the branch's tag, the newest first."""
     lost_tags: tuple[str, ...] = ()
     """Tags of these."""
+    parent: int | None = None
+    schema_id: int | None = None
+
+
+@dataclass(frozen=True)
+class MainRollBack:
+    """What a roll-back to one of a table's own snapshots did to main."""
+
+    to: int
+    """The snapshot whose rows main has now."""
+    previous: int | None
+    """Main's newest snapshot before."""
+    snapshot: int
+    """And after: with Iceberg it is `to`, with Delta and Paimon a new one."""
     parent: int | None = None
     schema_id: int | None = None
 

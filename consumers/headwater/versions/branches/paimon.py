@@ -1,15 +1,16 @@
 """Branches of Paimon tables: directories with snapshots, schemas and tags of their own, over the same data files.
 
-Paimon has no guarded way to put a branch in main's place: main's snapshots from the branch's first one on are deleted
-and the branch's copied, file by file, and their numbers come again with other content. So it is looked at before and
-after, and writers of main have to be stopped meanwhile.
+Main takes a branch's rows by its next snapshot, which consists of the files of the branch's. Paimon's own fast-forward
+deletes snapshots of main instead, and passes over what others commit meanwhile.
 """
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from headwater.versions.branches.format_branches import FormatBranches
 from headwater.versions.branches.model import (
@@ -18,8 +19,13 @@ from headwater.versions.branches.model import (
     ExpiryRisk,
     MainMove,
     MainMovedError,
+    MainRollBack,
     MoveKind,
 )
+
+_USER: Final = "headwater"
+_LAST: Final = 2**63 - 1
+"""The identifier that Paimon gives to the commits of batch jobs."""
 
 
 class PaimonBranches(FormatBranches):
@@ -66,55 +72,96 @@ class PaimonBranches(FormatBranches):
         self._table.deleteBranch(branch.name)
 
     def plan_move(self, branch: Branch) -> MainMove:
-        other, main, begun = self._snapshots_of(branch.name), self.main_head(), branch.tagged_snapshot
-        if branch.head is None or begun is None or begun != other.earliestSnapshotId():
+        if branch.head is None:
             raise BranchError(
-                f"the branch {branch.name} of {self.name} doesn't begin at a tag: it was made without one, or its "
-                "first snapshots have expired. Paimon would leave main's own in their place: insert its rows into main"
+                f"the branch {branch.name} of {self.name} has no snapshots, since it wasn't made from a tag: write it"
             )
-        own = [number for number in self._numbers() if number > begun]
-        own = [number for number in own if not self._is_same(number, other)]
-        if not own and main == branch.head:
-            return MainMove(branch, MoveKind.NOTHING, main, branch.head)
-        tags = sorted(tag for tag, number in self._tags().items() if number in own)
+        other, main = self._snapshots_of(branch.name), self.main_head()
+        self._check_columns(branch, int(other.snapshot(branch.head).schemaId()))
+        shared = {_content(other.snapshot(number)) for number in _numbers(other)}
+        own = list[int]()
+        for number in reversed(_numbers(self._snapshots)):
+            if _content(self._snapshots.snapshot(number)) in shared:
+                break
+            own.append(number)
+        if main is not None and _content(self._snapshots.snapshot(main)) == _content(other.snapshot(branch.head)):
+            return MainMove(branch, MoveKind.NOTHING, main, main)
         kind = MoveKind.REPLACE if own else MoveKind.FAST_FORWARD
         found = other.snapshot(branch.head)
-        lost = tuple(reversed(own))
-        return MainMove(branch, kind, main, branch.head, lost, tuple(tags), schema_id=int(found.schemaId()))
+        return MainMove(branch, kind, main, _next(main), tuple(own), (), main, int(found.schemaId()))
 
-    def move_main(self, move: MainMove) -> MainMove:
+    def move_main(self, move: MainMove, mark: str = "") -> MainMove:
         if move.kind is MoveKind.NOTHING:
             return move
         self.look()
-        now = self.main_head()
-        if now != move.previous or self._head(move.branch.name) != move.snapshot:
-            raise MainMovedError(
-                f"main of {self.name} is at {now}, and its branch {move.branch.name} at "
-                f"{self._head(move.branch.name)}: another commit has come since the merge was planned; plan it anew"
-            )
-        self._table.fastForward(move.branch.name)
-        self.look()
-        self.spark.sql(f"REFRESH TABLE {self.name}")
-        now, other = self.main_head(), self._snapshots_of(move.branch.name)
-        if now != move.snapshot or now is None or not self._is_same(now, other):
-            raise MainMovedError(
-                f"main of {self.name} was committed to while {move.branch.name} took its place: it is at {now}, where "
-                f"{move.snapshot} of the branch was to be. Stop its writers, and merge again"
-            )
+        name = move.branch.name
+        if self._head(name) != move.branch.head:
+            raise MainMovedError(f"the branch {name} of {self.name} has got another commit: try again")
+        self._commit(self._snapshots_of(name).snapshot(move.branch.head), move.previous, mark)
         return move
 
+    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+        self.look()
+        if not self._snapshots.snapshotExists(to):
+            raise BranchError(f"{self.name} has no snapshot {to}, or it has expired")
+        found = self._snapshots.snapshot(to)
+        number = self._commit(found, expected, mark)
+        return MainRollBack(to, expected, number, expected, int(found.schemaId()))
+
+    def marked_snapshot(self, previous: int | None, mark: str) -> int | None:
+        self.look()
+        number = _next(previous)
+        if not self._snapshots.snapshotExists(number):
+            return None
+        return number if self._snapshots.snapshot(number).commitUser() == mark else None
+
+    def _commit(self, content: Any, expected: int | None, mark: str) -> int:
+        """Make main's next snapshot, of the files that another one has. Return its number.
+
+        The snapshot's file is made only if there is none: whoever commits at the same time is before or behind it.
+        """
+        files, number = self._table.fileIO(), _next(expected)
+        if files.isObjectStore():
+            raise BranchError(
+                f"{self.name} is on an object store, where Paimon's commits are safe by a lock of its catalog alone: "
+                "insert the rows instead, while nobody else writes"
+            )
+        if self.main_head() != expected:
+            raise MainMovedError.of(self.name, self.main_head(), expected)
+        fields = json.loads(content.toJson())
+        fields |= {"id": number, "commitKind": "OVERWRITE", "commitUser": mark or _USER, "commitIdentifier": _LAST}
+        fields["timeMillis"] = time.time_ns() // 1_000_000
+        if not files.tryToWriteAtomic(self._snapshots.snapshotPath(number), json.dumps(fields)):
+            self.look()
+            raise MainMovedError.of(self.name, self.main_head(), expected)
+        self._snapshots.commitLatestHint(number)
+        self.look()
+        self.spark.sql(f"REFRESH TABLE {self.name}")
+        return number
+
+    def _check_columns(self, branch: Branch, schema: int) -> None:
+        """Refuse a branch with columns of its own: main would get them by a commit before that of the rows."""
+        main, other = self._table.schemaManager(), self._on(branch.name).schemaManager()
+        there = {int(number) for number in main.listAllIds()}
+        for number in range(schema + 1):
+            if number not in there or _columns(main.schema(number)) != _columns(other.schema(number)):
+                raise BranchError(
+                    f"the branch {branch.name} of {self.name} has other columns or options than main: change main by "
+                    "the same ALTER TABLE first, or insert the branch's rows"
+                )
+
     def forget_former_main(self, move: MainMove) -> None:
-        """The move itself has deleted its snapshots. Its data files go with Paimon's removal of orphan files."""
+        """Its snapshots stay until they expire. Data files of theirs go with Paimon's removal of orphan files."""
 
     def expiry_risks(self, older_than: datetime) -> Sequence[ExpiryRisk]:
         """Main's expiry looks at main's snapshots and tags alone: it deletes files that only a branch still needs."""
         limit, newest = int(older_than.timestamp() * 1000), self.main_head()
         going = [
             number
-            for number in self._numbers()
+            for number in _numbers(self._snapshots)
             if number != newest and int(self._snapshots.snapshot(number).timeMillis()) < limit
         ]
-        staying = [number for number in self._numbers() if number not in going]
+        staying = [number for number in _numbers(self._snapshots) if number not in going]
         tagged = [self._table.tagManager().taggedSnapshot(tag) for tag in self._tags()]
         kept = self._files(self._table, [*map(self._snapshots.snapshot, staying), *tagged])
         gone = self._files(self._table, map(self._snapshots.snapshot, going)) - kept
@@ -151,19 +198,6 @@ class PaimonBranches(FormatBranches):
         found = self._snapshots_of(branch).latestSnapshotId()
         return None if found is None else int(found)
 
-    def _numbers(self) -> list[int]:
-        first, last = self._snapshots.earliestSnapshotId(), self.main_head()
-        if first is None or last is None:
-            return []
-        return [number for number in range(int(first), last + 1) if self._snapshots.snapshotExists(number)]
-
-    def _is_same(self, number: int, other: Any) -> bool:
-        """Return whether main and a branch have the same snapshot of this number: numbers come again."""
-        if not self._snapshots.snapshotExists(number) or not other.snapshotExists(number):
-            return False
-        one, two = self._snapshots.snapshot(number), other.snapshot(number)
-        return (one.commitUser(), one.timeMillis()) == (two.commitUser(), two.timeMillis())
-
     def _files(self, table: Any, snapshots: Iterable[Any]) -> set[str]:
         """Return the data files that snapshots consist of."""
         inside: Any = self.spark
@@ -173,3 +207,25 @@ class PaimonBranches(FormatBranches):
             entries = table.store().newScan().withSnapshot(snapshot).plan().files(kind)
             found.update(str(entry.file().fileName()) for entry in entries)
         return found
+
+
+def _numbers(snapshots: Any) -> list[int]:
+    """Return the numbers of the snapshots that are there."""
+    first, last = snapshots.earliestSnapshotId(), snapshots.latestSnapshotId()
+    if first is None or last is None:
+        return []
+    return [number for number in range(int(first), int(last) + 1) if snapshots.snapshotExists(number)]
+
+
+def _next(number: int | None) -> int:
+    return 1 if number is None else number + 1
+
+
+def _content(snapshot: Any) -> tuple[str, str]:
+    """Return what tells a snapshot's rows from those of others: numbers come again."""
+    return str(snapshot.baseManifestList()), str(snapshot.deltaManifestList())
+
+
+def _columns(schema: Any) -> dict[str, Any]:
+    """Return what a schema consists of, but when it was made."""
+    return {key: value for key, value in json.loads(str(schema.toString())).items() if key != "timeMillis"}

@@ -21,13 +21,13 @@ from headwater.events.catalog import (
 from headwater.events.envelope import Event
 from headwater.events.identity import Environment
 from headwater.events.identity.text import joined
-from headwater.events.jobs import CommitKind, Committed, Output, OverwriteScope
+from headwater.events.jobs import CommitKind, Committed, Input, Output, OverwriteScope, ReadMode
 from headwater.events.names import JobName, TableName
 from headwater.events.producer import Producer
 from headwater.events.redaction import Redactor
 from headwater.events.scalars import Format
 from headwater.versions.branches.format_branches import FormatBranches
-from headwater.versions.branches.model import Branch, MainMove, MoveKind
+from headwater.versions.branches.model import Branch, MainMove, MainRollBack, MoveKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Report = Callable[[Event], None]
 JOB: Final = JobName(name="headwater branch")
-"""What moves main without a statement. Copies of rows belong to the job that the session has."""
+"""What moves main without a statement."""
 _POINTERS: Final = {MoveKind.FAST_FORWARD: CommitKind.FAST_FORWARD, MoveKind.REPLACE: CommitKind.RESTORE}
 _CATALOG: Final = "spark.sql.catalog."
 
@@ -55,32 +55,84 @@ class BranchEvents:
         return DropBranch(**self._place, branch=branch.name)
 
     def moved(self, move: MainMove, *, is_replaced: bool) -> Iterator[Event]:
-        """Yield what a merge did. Iceberg's branches only point to snapshots, and that main points to another one now
-        is a commit without rows; copies and restorations of Delta are commits that capture sees itself."""
+        """Yield what a merge did, and its commit: capture sees neither, since no statement made it."""
         kind = MainReplaced if is_replaced else BranchMerged
+        is_new = self._makes_snapshots and move.kind is not MoveKind.NOTHING
         yield kind(
             **self._place,
             branch=move.branch.name,
             tag=move.branch.tag,
             previous_snapshot=move.previous,
             snapshot=move.snapshot,
+            produced=move.snapshot if is_new else None,
+            parent=move.parent if is_new else None,
         )
-        if self._place["format"] is Format.ICEBERG and move.kind in _POINTERS:
-            yield self._pointer(move)
+        if is_new:
+            source = self._branch_source(move)
+            replaced = CommitKind.RESTORE if move.kind is MoveKind.RESTORE else CommitKind.OVERWRITE
+            yield self._copy(move.snapshot, move.parent, move.schema_id, source, replaced)
+        elif move.kind in _POINTERS:
+            yield self._pointer(move.snapshot, move.parent, move.schema_id, _POINTERS[move.kind])
 
-    def _pointer(self, move: MainMove) -> Committed:
-        place = {key: self._place[key] for key in ("dataset", "generation", "format")}
+    def rolled_back(self, done: MainRollBack) -> Iterator[Event]:
+        """Yield the commit of a roll-back."""
+        if self._makes_snapshots:
+            source = Input(**self._identity, table=self._place["identifier"], mode=ReadMode.STATE, snapshot=done.to)
+            yield self._copy(done.snapshot, done.parent, done.schema_id, source, CommitKind.RESTORE)
+        else:
+            yield self._pointer(done.snapshot, done.parent, done.schema_id, CommitKind.RESTORE)
+
+    @property
+    def _makes_snapshots(self) -> bool:
+        """Whether a move of main is a new snapshot. Main and branches of Iceberg only point to those that are there."""
+        return self._place["format"] is not Format.ICEBERG
+
+    @property
+    def _identity(self) -> dict[str, Any]:
+        return {key: self._place[key] for key in ("dataset", "generation", "format")}
+
+    def _branch_source(self, move: MainMove) -> Input:
+        """Return what a merge read: the branch, in its own table or beside main; or main, where it goes back to a
+        snapshot of its own."""
+        branch, other = move.branch, self._table.table_of(move.branch)
+        line: dict[str, Any] = {}
+        if move.kind is MoveKind.RESTORE:
+            place, number = self._place, branch.tagged_snapshot
+        elif other is not None:
+            place, number = _place_of(other), branch.head
+        else:
+            place, number = self._place, branch.head
+            line = {"branch": branch.name, "main": False}
+        identity = {key: place[key] for key in ("dataset", "generation", "format")}
+        return Input(**identity, **line, table=place["identifier"], mode=ReadMode.STATE, snapshot=number)
+
+    def _copy(
+        self, snapshot: int | None, parent: int | None, schema_id: int | None, source: Input, kind: CommitKind
+    ) -> Committed:
         output = Output(
-            **place,
+            **self._identity,
             table=self._place["identifier"],
-            snapshot=move.snapshot,
-            parent=move.parent,
-            schema_id=move.schema_id,
-            commit_kind=_POINTERS[move.kind],
+            snapshot=snapshot,
+            parent=parent,
+            schema_id=schema_id,
+            commit_kind=kind,
+            replaced=OverwriteScope.ALL,
+            made_from=(0,),
+        )
+        return Committed(job=JOB, barrier=_barrier(), inputs=(source,), outputs=(output,))
+
+    def _pointer(self, snapshot: int | None, parent: int | None, schema_id: int | None, kind: CommitKind) -> Committed:
+        """Return that main points to another snapshot: a commit without rows."""
+        output = Output(
+            **self._identity,
+            table=self._place["identifier"],
+            snapshot=snapshot,
+            parent=parent,
+            schema_id=schema_id,
+            commit_kind=kind,
             replaced=OverwriteScope.UNKNOWN,
         )
-        barrier = (time.time_ns() // 1_000_000 << 20) + (uuid4().int & 0xFFFFF)
-        return Committed(job=JOB, barrier=barrier, outputs=(output,))
+        return Committed(job=JOB, barrier=_barrier(), outputs=(output,))
 
 
 def driver_report(spark: SparkSession) -> Report | None:
@@ -101,6 +153,10 @@ def store_report(store: Store) -> Report:
         producer.emit(draft, lambda event, _: store.merge(map_event(event)))
 
     return report
+
+
+def _barrier() -> int:
+    return (time.time_ns() // 1_000_000 << 20) + (uuid4().int & 0xFFFFF)
 
 
 def _place_of(table: FormatBranches) -> dict[str, Any]:

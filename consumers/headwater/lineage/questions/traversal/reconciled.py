@@ -5,7 +5,7 @@ either can come first. Which one holds is decided here, when reading: the driver
 
 When tables were set back, so that numbers of snapshots came again.
 
-Paimon gives the numbers behind a rollback anew. A fast-forward puts the snapshots of a branch in the place of those
+Paimon gives the numbers behind a rollback anew. Its fast-forward puts the snapshots of a branch in the place of those
 that the table had since the branch was made.
 """
 
@@ -92,10 +92,10 @@ class SetBacks:
 
     def _merges(self, dataset: bytes, rollbacks: Collection[SetBack]) -> list[SetBack]:
         """Return the set-backs by merges: behind where the branch was made, or behind what the other one was
-        rolled back to since."""
+        rolled back to since. A merge that made a snapshot of its own took no numbers back."""
         row, branch = table_of(t.MODIFICATION).c, table_of(t.BRANCH).c
         chosen = select(row.detail, row.generation, row.time).where(
-            row.dataset == dataset, row.kind.in_(MERGES), row.effect == "APPLIED"
+            row.dataset == dataset, row.kind.in_(MERGES), row.effect == "APPLIED", row.produced.is_(None)
         )
         merges = [
             (json.loads(change.detail), change.generation, change.time) for change in self._connection.execute(chosen)

@@ -235,8 +235,9 @@ class SnapshotWriters:
 
     def _merges(self, dataset: bytes) -> set[tuple[str | None, str | None]]:
         row = table_of(t.MODIFICATION).c
-        ref = select(row.detail).where(row.dataset == dataset, row.kind.in_(MERGES), row.effect == "APPLIED")
-        merges = [json.loads(text) for text in self.connection.scalars(ref)]
+        is_pointer_only = row.produced.is_(None)
+        is_merge = (row.dataset == dataset, row.kind.in_(MERGES), row.effect == "APPLIED", is_pointer_only)
+        merges = [json.loads(text) for text in self.connection.scalars(select(row.detail).where(*is_merge))]
         return {(merge.get("branch"), merge.get("into")) for merge in merges}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,6 +19,15 @@ from headwater.listeners.capture.formats.protocol import OutsideCommit
 from headwater.listeners.capture.formats.relations import table_name
 
 _CREATING_KINDS: Final = frozenset({CommitKind.CREATE, CommitKind.REPLACE})
+_MOST_LEFT: Final = 1_000
+_left: Final[OrderedDict[str, None]] = OrderedDict()
+
+
+def leave_to_committer(transaction: str) -> None:
+    """Report nothing of a transaction of Delta's API: who commits it also reports it, with what it was made from."""
+    _left[transaction] = None
+    while len(_left) > _MOST_LEFT:
+        _left.popitem(last=False)
 
 
 def outside_commit(fact: Mapping[str, Any], context: CaptureContext) -> OutsideCommit | None:
@@ -25,6 +35,8 @@ def outside_commit(fact: Mapping[str, Any], context: CaptureContext) -> OutsideC
     if fact.get("hook") != HOOK or fact.get("action") != "committed":
         return None
     commit = parse_commit(fact)
+    if commit.transaction in _left:
+        return OutsideCommit()
     kind = kind_of(commit)
     if kind in _CREATING_KINDS:
         return OutsideCommit(whole=False)
