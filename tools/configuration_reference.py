@@ -66,7 +66,10 @@ _SETTINGS: Final = {
     "redaction": ("Secrets", "the driver. What is hidden is on the page [security](security.md)"),
     "read": (
         "Consistent reads",
-        "the driver; in a session too, but for the store. More on the page [consistent reads](consistent-reads.md)",
+        (
+            "the driver; in a session too, but for the store. More on the pages "
+            "[consistent reads](consistent-reads.md) and [branches](branches.md#a-snapshot-of-a-branch)"
+        ),
     ),
     "metrics": ("Metrics", "the driver. What is measured is on the page [metrics](metrics.md)"),
     "lineage": ("Lineage", "the driver; the store follows the events that say it"),

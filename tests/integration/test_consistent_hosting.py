@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from headwater.lens.consistent import BRANCH_VERSIONS
 from headwater.lineage.store import open_store
 from tests.kit.drivers import PYTHON, SECONDS, Place
 from tests.kit.spark.driver import ICEBERG
@@ -32,6 +33,8 @@ MADE = (
 ALONE = "SELECT count(*) FROM ice.shop.b b FULL JOIN ice.shop.c c USING (id) WHERE b.id IS NULL OR c.id IS NULL"
 ON = ("SET spark.headwater.read.consistent = true", "SET spark.headwater.read.consistent.otherwise = wait 60s")
 """What the tables contain comes into the store some time after it was written."""
+BRANCHED = ("ALTER TABLE ice.shop.b CREATE BRANCH fix", "ALTER TABLE ice.shop.b CREATE TAG eod")
+SNAPSHOT = "SELECT id FROM ice.shop.b VERSION AS OF 'fix.eod' ORDER BY id"
 READER = """
 import java.sql.*;
 
@@ -130,3 +133,6 @@ def test_sessions_of_spark_connect(place: Place) -> None:
         assert found[0] == [[1]]
         assert found[-1] == [[0]]
         assert by_connect(place, served, ALONE) == [[[1]]]
+        found = by_connect(place, served, *BRANCHED, SNAPSHOT, f"SET {BRANCH_VERSIONS} = true", SNAPSHOT)
+        assert isinstance(found[-3], str), "an error, before the setting"
+        assert found[-1] == [[1], [2]], "a snapshot that is named by its branch"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.events import BranchMerged, CreateBranch, DropBranch
+from headwater.events import BranchMerged, Committed, CreateBranch, DropBranch
 from headwater.versions.branches import MainMovedError
 from headwater.versions.branches.format_branches import branches_of
+from tests.kit.cases.branch_versions import naming_branches, snapshots_of, tag_branch
+from tests.kit.cases.lens import ids
 from tests.kit.spark.driver import Driver, driver_fixture, the
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, BranchedTable
 
@@ -77,3 +79,30 @@ def test_a_commit_within_the_window_is_kept_and_a_quiet_move_is_one_commit_that_
     assert (done.previous, formats.marked_snapshot(now, "third")) == (now, done.snapshot)
     table.add(6)
     assert table.ids() == [1, 2, 3, 4, 6]
+
+
+def test_sql_names_a_snapshot_by_its_branch_where_a_session_wants_that(table: BranchedTable) -> None:
+    """`VERSION AS OF 'branch.tag'` and `'branch.snapshot'`: the rows, and the snapshot that capture reports, are those
+    of the format's own metadata. In any other session nothing changes."""
+    table.branches.create("fix", table.tag)
+    table.add(9, "fix")
+    if table.format != "delta":
+        tag_branch(table, "fix", "checked")
+    table.add(10, "fix")
+    begun, checked, newest = snapshots_of(table, "fix")[-3:]
+    wanted = {f"fix.{begun}": [1, 2], f"fix.{checked}": [1, 2, 9], f"fix.{newest}": [1, 2, 9, 10]}
+    if table.format != "delta":
+        wanted |= {"fix.eod": [1, 2], "fix.checked": [1, 2, 9], "main.eod": [1, 2]}
+    with naming_branches(table.driver.spark) as session:
+        read = {each: ids(session.sql(f"SELECT id FROM {table.name} VERSION AS OF '{each}'")) for each in wanted}
+        assert read == wanted
+        copy = f"CREATE TABLE {table.catalog}.{table.database}.copy USING {table.format} AS SELECT * FROM {table.name}"
+        events = table.driver.events_of(lambda _: session.sql(f"{copy} VERSION AS OF 'fix.{checked}'"))
+        source = the(Committed, events).inputs[0]
+        assert (source.snapshot, source.dataset is not None) == (checked, True)
+        with pytest.raises(Exception, match=rf"{table.name} has no branch 'fax': its branches are main, fix"):
+            session.sql(f"SELECT * FROM {table.name} VERSION AS OF 'fax.eod'")
+        with pytest.raises(Exception, match=r"no tag 'never'|'never' is no version"):
+            session.sql(f"SELECT * FROM {table.name} VERSION AS OF 'fix.never'")
+    with pytest.raises(Exception, match=rf"fix\.{begun}|versionAsOf needs to be"):
+        table.driver.rows(f"SELECT * FROM {table.name} VERSION AS OF 'fix.{begun}'")

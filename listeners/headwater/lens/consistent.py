@@ -1,6 +1,7 @@
 """Consistent reads: SQL that names no snapshot reads versions that belong together.
 
 Each session of an application gets a rule by which it can read consistently; the Java side is in `headwater.lens.java`.
+The same rule reads `VERSION AS OF 'branch.tag'`, which needs no answer of ours.
 Who finds versions is a plug-in, an entry point of `headwater.version_finders`, loaded when an application asks for it.
 
 The thread of the JVM that analyses a statement puts its question into a queue, and waits for so long at most. Threads
@@ -21,8 +22,10 @@ from headwater.errors import PluginError
 from headwater.lens.java_classes import LensClasses
 
 __all__ = [
+    "BRANCH_VERSIONS",
     "GROUP",
     "KEY",
+    "PREFIX",
     "ConsistentReads",
     "FoundVersions",
     "PinnedVersion",
@@ -174,14 +177,16 @@ def _words(error: Exception) -> str:
     return text or type(error).__name__
 
 
-KEY: Final = "spark.headwater.read.consistent"
+PREFIX: Final = "spark.headwater.read."
+KEY: Final = f"{PREFIX}consistent"
+BRANCH_VERSIONS: Final = f"{PREFIX}branch.versions"
 _FINDER: Final = "lineage"
 
 
 def has_settings(configuration: Mapping[str, str]) -> bool:
-    """Return whether an application's configuration has any setting of consistent reads. Without one nothing is
-    installed, and no session can read consistently."""
-    return any(key == KEY or key.startswith(f"{KEY}.") for key in configuration)
+    """Return whether an application's configuration has any setting of what sessions read. Without one nothing is
+    installed, and no session can read consistently, or by names of branches."""
+    return any(key.startswith(PREFIX) for key in configuration)
 
 
 def begin(spark_context: Any, configuration: Mapping[str, str]) -> ConsistentReads:
@@ -221,7 +226,7 @@ class ConsistentReads:
         try:
             self._java.install(java_session)
         except Exception as e:  # noqa: BLE001 - the job goes on
-            _LOG.warning("this session can't read consistently, and %s has no effect in it: %s", KEY, e)
+            _LOG.warning("%s* have no effect in this session: %s", PREFIX, e)
 
 
 class _InstalledReads:

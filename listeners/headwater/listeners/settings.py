@@ -146,7 +146,7 @@ class Settings(Config):
 
     read_consistent: bool = False
     """Whether queries over several tables read versions of them that belong together. A session can `SET` it, where the
-    application's configuration has any key of `read.consistent`."""
+    application's configuration has any key of `read`."""
     read_consistent_otherwise: Annotated[str, Field(pattern=_OTHERWISE)] = "fail"
     """What happens where no versions belong together, or that isn't known: `fail`, `latest` (they are read as they are
     now, and a warning says why), or `wait 60s` (and then fail). A session can `SET` it."""
@@ -160,6 +160,10 @@ class Settings(Config):
     read_consistent_store: SecretStr | None = None
     """The URL of the lineage store. Without it the store that the listener `jdbc` writes to, else `HEADWATER_STORE`,
     whose variables also give passwords."""
+
+    read_branch_versions: bool = False
+    """Whether SQL can name a snapshot by its branch: `VERSION AS OF 'branch.tag'`, or `'branch.snapshot'`. A session
+    can `SET` it, where the application's configuration has any key of `read`."""
 
     lineage_repeat: Annotated[Seconds, Field(gt=0)] = 3600.0
     """After how long job lineage that was emitted is emitted again."""

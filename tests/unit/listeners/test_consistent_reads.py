@@ -113,6 +113,7 @@ def test_threads_end_when_the_jvm_is_gone() -> None:
 def test_any_of_its_keys_is_a_setting_of_it() -> None:
     assert consistent.has_settings({"spark.headwater.read.consistent": "false"})
     assert consistent.has_settings({"spark.headwater.read.consistent.store": "x"})
+    assert consistent.has_settings({consistent.BRANCH_VERSIONS: "false"})
     assert not consistent.has_settings({"spark.headwater.enabled": "true", "spark.headwater.read": "1"})
 
 
@@ -151,7 +152,7 @@ def test_sessions_that_python_makes_get_the_rule_of_the_context_that_runs(
     second = consistent.begin(Context(), {})
     Session("b")
     Session("broken")
-    assert "no effect in it" in caplog.text
+    assert "no effect in this session" in caplog.text
     first.close()
     Session("c")
     second.close()

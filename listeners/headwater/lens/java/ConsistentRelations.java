@@ -5,7 +5,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.internal.SessionState;
 import scala.runtime.AbstractFunction1;
 
-/** Spark's rule that looks tables up: where a session reads consistently, it sees a plan whose tables are pinned. */
+/**
+ * Spark's rule that looks tables up: where a session reads consistently, it sees a plan whose tables are pinned; where it names
+ * snapshots by their branch, one with their numbers.
+ */
 public final class ConsistentRelations extends org.apache.spark.sql.catalyst.analysis.Analyzer$ResolveRelations$ {
     private final ConsistentSession session;
 
@@ -36,7 +39,8 @@ public final class ConsistentRelations extends org.apache.spark.sql.catalyst.ana
         return "org.apache.spark.sql.catalyst.analysis.Analyzer$ResolveRelations";
     }
 
-    public LogicalPlan apply(LogicalPlan plan) {
+    public LogicalPlan apply(LogicalPlan asked) {
+        LogicalPlan plan = session.reads.isClosed() ? asked : BranchVersions.apply(session.state, asked);
         if (!session.isOn()) return super.apply(plan);
         LogicalPlan explained = ConsistentExplain.of(session, plan);
         if (explained != null) return explained;

@@ -40,7 +40,15 @@ final class ConsistentSettings {
     /** A word that is neither true nor false is refused where tables are read: the SET that mends it reads none. */
     static boolean isOn(SQLConf conf) {
         String text = conf.getConfString(KEY, null);
-        return text != null && !isOneOf(FALSE, text);
+        return text != null && isWanted(text);
+    }
+
+    static boolean isWanted(String text) {
+        return !isOneOf(FALSE, text);
+    }
+
+    static boolean isTrue(String text) {
+        return isOneOf(TRUE, text);
     }
 
     private static boolean isOneOf(List words, String text) {
@@ -49,7 +57,7 @@ final class ConsistentSettings {
 
     static ConsistentSettings of(SQLConf conf) {
         String key = conf.getConfString(KEY, "");
-        if (!isOneOf(TRUE, key) && !isOneOf(FALSE, key)) throw new LensError(KEY + " = " + key + " is neither true nor false");
+        if (!isTrue(key) && isWanted(key)) throw new LensError(KEY + " = " + key + " is neither true nor false");
         String otherwise = conf.getConfString(OTHERWISE, "fail").trim().toLowerCase(Locale.ROOT);
         long wait = 0;
         if (otherwise.startsWith("wait ")) wait = millis(OTHERWISE, otherwise.substring(5).trim());

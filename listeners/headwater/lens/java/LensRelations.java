@@ -25,7 +25,7 @@ public final class LensRelations extends org.apache.spark.sql.catalyst.analysis.
         if (lens == null || Executions.isInternal(state.context)) return super.apply(plan);
         try {
             state.refuseIfClosed();
-            return super.apply(LensRewrite.apply(lens, session, plan));
+            return super.apply(LensRewrite.apply(lens, session, BranchVersions.apply(session, plan)));
         } catch (Exception e) {
             Throwable explained = UnreadablePin.explain(lens, session, plan, e);
             if (explained instanceof LensError) state.note(explained);

@@ -82,7 +82,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     private LogicalPlan relation(UnresolvedRelation relation) {
         if (has(relation, REPLACED)) return relation;
         if (has(relation, TARGET)) return target(relation);
-        if (isTemporaryView(relation.multipartIdentifier())) return relation;
+        if (isTemporaryView(session, relation.multipartIdentifier())) return relation;
         String name = TableNames.qualify(relation.multipartIdentifier(), session);
         String version = lens.pinOf(name);
         if (version != null && !hasOwnVersion(relation.options())) {
@@ -193,7 +193,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
 
     /** The table that is written: redirected, or written as it is now if the lens lets it be. */
     private LogicalPlan target(UnresolvedRelation relation) {
-        if (has(relation, REPLACED) || isTemporaryView(relation.multipartIdentifier())) return relation;
+        if (has(relation, REPLACED) || isTemporaryView(session, relation.multipartIdentifier())) return relation;
         String name = TableNames.qualify(relation.multipartIdentifier(), session);
         String other = lens.redirectOf(name);
         if (other != null) return replaced(other, relation.options(), relation.isStreaming());
@@ -246,7 +246,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     }
 
     private LogicalPlan named(LogicalPlan node, scala.collection.Seq parts) {
-        if (has(node, REPLACED) || isTemporaryView(parts)) return node;
+        if (has(node, REPLACED) || isTemporaryView(session, parts)) return node;
         String other = lens.redirectOf(TableNames.qualify(parts, session));
         if (other == null) return node;
         LogicalPlan replaced = with(node, parts, parse(quote(other)));
@@ -268,7 +268,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         return node.getTagValue(tag).isDefined();
     }
 
-    private boolean isTemporaryView(scala.collection.Seq parts) {
+    static boolean isTemporaryView(SessionState session, scala.collection.Seq parts) {
         if (parts.length() > 2) return false;
         if (!AnalysisContext.get().catalogAndNamespace().isEmpty() && !isReferredTo(parts)) return false;
         String database = parts.length() == 2 ? (String) parts.apply(0) : null;
@@ -312,7 +312,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         return (ScalaSeq) parseAny(text);
     }
 
-    private static String quoted(scala.collection.Seq parts) {
+    static String quoted(scala.collection.Seq parts) {
         StringBuilder text = new StringBuilder();
         for (scala.collection.Iterator all = parts.iterator(); all.hasNext();) {
             text.append(text.length() == 0 ? "`" : ".`").append(((String) all.next()).replace("`", "``")).append('`');

@@ -1,5 +1,8 @@
 package headwater.lens;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.CatalogPlugin;
@@ -19,24 +22,31 @@ public final class TableNames {
 
     /** The same in a view that was made in this catalog and namespace; outside of views they are empty. */
     static String qualify(scala.collection.Seq parts, SessionState session, scala.collection.Seq view) {
-        if (parts.length() == 2 && isPath((String) parts.apply(1))) return path((String) parts.apply(1));
-        if (parts.length() == 1 && isPath((String) parts.apply(0))) return path((String) parts.apply(0));
+        String[] full = full(parts, session, view);
+        return full == null ? path((String) parts.apply(parts.length() - 1)) : sessionNames(String.join(".", full));
+    }
+
+    /** The parts of the full name: a catalog, its namespaces, and the table. Null for a path. */
+    static String[] full(scala.collection.Seq parts, SessionState session, scala.collection.Seq view) {
+        if (parts.length() <= 2 && isPath((String) parts.apply(parts.length() - 1))) return null;
         CatalogManager catalogs = session.catalogManager();
-        String first = (String) parts.apply(0);
-        if (parts.length() > 1 && catalogs.isCatalogRegistered(first)) return sessionNames(text(parts));
-        StringBuilder full = new StringBuilder();
+        List full = new ArrayList();
         if (parts.length() == 1) {
             if (view.isEmpty()) {
-                full.append(catalogs.currentCatalog().name());
-                String[] namespace = catalogs.currentNamespace();
-                for (int i = 0; i < namespace.length; i++) full.append('.').append(namespace[i]);
+                full.add(catalogs.currentCatalog().name());
+                full.addAll(Arrays.asList(catalogs.currentNamespace()));
             } else {
-                full.append(text(view));
+                add(full, view);
             }
-        } else {
-            full.append(view.isEmpty() ? catalogs.currentCatalog().name() : (String) view.apply(0));
+        } else if (!catalogs.isCatalogRegistered((String) parts.apply(0))) {
+            full.add(view.isEmpty() ? catalogs.currentCatalog().name() : view.apply(0));
         }
-        return sessionNames(full.append('.').append(text(parts)).toString());
+        add(full, parts);
+        return (String[]) full.toArray(new String[0]);
+    }
+
+    private static void add(List full, scala.collection.Seq parts) {
+        for (scala.collection.Iterator all = parts.iterator(); all.hasNext();) full.add(all.next());
     }
 
     /** The full name of what a catalog resolved. */
@@ -64,10 +74,6 @@ public final class TableNames {
         String clean = text.replaceFirst("^file:/+", "/");
         while (clean.length() > 1 && clean.endsWith("/")) clean = clean.substring(0, clean.length() - 1);
         return clean;
-    }
-
-    private static String text(scala.collection.Seq parts) {
-        return parts.mkString(".");
     }
 
     /** Spark's own catalog doesn't tell upper from lower case. */

@@ -90,7 +90,7 @@ final class UnreadablePin {
     }
 
     /** Janino calls no static method of an interface. */
-    private static Identifier identifier(String[] namespace, String table) throws Exception {
+    static Identifier identifier(String[] namespace, String table) throws Exception {
         return (Identifier) Identifier.class.getMethod("of", new Class[] {String[].class, String.class}).invoke(null, new Object[] {namespace, table});
     }
 

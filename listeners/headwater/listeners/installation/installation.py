@@ -191,7 +191,7 @@ class Installation:
         try:
             self._consistent = consistent.begin(self.context, configuration)
         except Exception as e:  # noqa: BLE001 - whatever this Spark is, the job goes on
-            _LOG.warning("%s has no effect: %s: %s", consistent.KEY, type(e).__name__, e)
+            _LOG.warning("%s* have no effect: %s: %s", consistent.PREFIX, type(e).__name__, e)
 
     def _start_capture(self, settings: Settings, bus: InstalledBus, jobs: ApplicationRuns) -> InstalledCapture | None:
         """Without capture the runs are still reported, and that nothing else is."""
