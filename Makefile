@@ -1,6 +1,6 @@
 # Every target sets up the environment it needs from requirements/*.lock, by uv. Caches are outside of the checkout.
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-all bench format docs lock schemas migrations build clean .venv .venv-spark-4.1.1 .venv-demo
+.PHONY: help demo check test test-all bench format docs lock schemas build clean .venv .venv-spark-4.1.1 .venv-demo
 
 # Hundreds of processes of tests import the same modules; `make clean` removes what is compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -50,9 +50,6 @@ lock: .venv ## Write requirements/*.lock anew from pyproject.toml; UPGRADE=1 tak
 
 schemas: .venv ## Write the Avro schemas anew from the event models
 	@$(BIN)/python -m tools.schemas
-
-migrations: .venv ## Write the store's first migration anew from its tables, as long as no release has it
-	@$(BIN)/python -m tools.migrations
 
 build: .venv ## Make dist/*.tar.gz and, from it, dist/*.whl
 	@rm -rf dist && $(BIN)/python -m build --no-isolation

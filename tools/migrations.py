@@ -1,6 +1,6 @@
-"""`python -m tools.migrations`: writes the store's first migration anew from the tables as they are declared.
+"""`python -m tools.migrations --freeze`: writes the tables, as they are declared, out into the store's first migration.
 
-That is right as long as no release has it. From then on each change of a table is a migration of its own.
+That is done for the first release. From then on each change of a table is a migration of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headwater.lineage.sql.tables import default_partition
 from tools import environment
 
 FIRST = Path(__file__).parents[1] / "consumers/headwater/lineage/store/migrations/v0001_all_tables.py"
-_HEAD = '''"""All tables. Written by `python -m tools.migrations`: don't change it, change the tables."""
+_HEAD = '''"""All tables, as the first release has them. It never changes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def upgrade() -> None:  # noqa: PLR0915 - there are as many as there are
 _VARIANTS = r"(?:\.with_variant\((?:[^()]|\([^()]*\))*\))+"
 
 
-def first_migration() -> str:
-    """The script's text."""
+def frozen_migration() -> str:
+    """The text of a script that doesn't depend on what is declared later."""
     with create_engine("sqlite://").connect() as connection:
         context = MigrationContext.configure(connection)
         produced = produce_migrations(context, METADATA)
@@ -73,11 +73,14 @@ def _formatted(code: str) -> str:
     return str(subprocess.run(command, input=code, capture_output=True, text=True, check=True).stdout)
 
 
-def main() -> int:
-    FIRST.write_text(first_migration())
+def main(arguments: list[str]) -> int:
+    if arguments != ["--freeze"]:
+        print(f"{FIRST.name} makes what is declared, so it is up to date; a release has it written out by --freeze")
+        return 0
+    FIRST.write_text(frozen_migration())
     print(f"wrote {FIRST.name}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

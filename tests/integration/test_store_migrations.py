@@ -77,8 +77,7 @@ def test_the_scripts_are_the_versions() -> None:
 
 
 def test_from_zero_scripts_make_what_is_declared(place: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If this fails, a table was changed: `make migrations` writes the script anew, as long as no release
-    has it."""
+    """If this fails, a table was changed without a script for stores that exist."""
     monkeypatch.setattr("headwater.lineage.store.opening.make_views_if_allowed", lambda *_: None)  # with their indexes
     from_scripts(engine, HISTORY, HISTORY.newest.name)
     with engine.begin() as connection:
