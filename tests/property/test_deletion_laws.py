@@ -33,8 +33,7 @@ from headwater.lineage.maintenance.purge import erase_commits, find_erasable, la
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import RowSet
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.catalogs import CatalogNames
-from headwater.lineage.rows.tombstones import DATA, TABLES_OF, TombstoneIndex, deletion_subject, is_hidden
+from headwater.lineage.rows.tombstones import DATA, TABLES_OF, CatalogNames, TombstoneIndex, deletion_subject, is_hidden
 from headwater.lineage.sql import METADATA, store_digest
 from headwater.lineage.sql.accesses import access_of
 from headwater.lineage.sql.tables import table_of

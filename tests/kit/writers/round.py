@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from sqlalchemy import Connection, Engine, delete, select
 from sqlalchemy.exc import OperationalError
 
-from headwater.lineage.bulk.epochs import bump_epoch
+from headwater.lineage.bulk.marks import bump_epoch
 from headwater.lineage.rows import KINDS
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS, OFFSETS

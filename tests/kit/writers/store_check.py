@@ -13,7 +13,7 @@ from headwater.events.envelope import Event
 from headwater.lineage.mapping import map_event
 from headwater.lineage.rows import KINDS, Row, RowKind, RowSet
 from headwater.lineage.sql import store_digest
-from headwater.lineage.sql.row_codec import select_rows
+from headwater.lineage.sql.tables import select_rows
 
 _MANY = 3
 

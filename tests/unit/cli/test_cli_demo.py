@@ -15,7 +15,7 @@ from headwater.cli.app import main
 from headwater.cli.demo import terminal, workspace
 from headwater.cli.exits import Exit
 from headwater.errors import ConfigurationError
-from headwater.lineage.lake.formats.iceberg import IcebergLakeFormat
+from headwater.lineage.lake.formats import IcebergLakeFormat
 from headwater.lineage.questions.answers import Answer
 from headwater.lineage.questions.gaps import GapCause, PossibleGap
 from headwater.local import DamagedDownloadError, FetchError, MissingRequirementError

@@ -14,7 +14,8 @@ from headwater.errors import TransientError
 from headwater.events import Committed, DatasetId, Event, Input, JobName, Output
 from headwater.events.avro import Codec
 from headwater.lineage.bulk import BusPartition, DeadLetterReason
-from headwater.lineage.mapping import BatchMapper, batch_mapper, map_event
+from headwater.lineage.mapping import BatchMapper, map_event
+from headwater.lineage.mapping import events as mapping
 from headwater.lineage.mapping.events import add_rows
 from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import Row, RowSet
@@ -68,7 +69,7 @@ def no_law(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OverflowError("int too big to convert")
 
     monkeypatch.setattr(record_reader, "map_event", broken)
-    monkeypatch.setattr(batch_mapper, "add_rows", breaking)
+    monkeypatch.setattr(mapping, "add_rows", breaking)
 
 
 @pytest.mark.usefixtures("no_law")
@@ -102,7 +103,7 @@ def test_where_nothing_at_all_becomes_rows_it_is_not_the_events_fault(monkeypatc
         raise AttributeError("no such thing")
 
     monkeypatch.setattr(record_reader, "map_event", broken)
-    monkeypatch.setattr(batch_mapper, "add_rows", broken)
+    monkeypatch.setattr(mapping, "add_rows", broken)
     reader = RecordReader("log", "events", most_invalid=5)
     assert len(reader.read(taken([commit(1), commit(2)])).dead_letters) == 2
     undecodable = BusRecord(b"no event", WHERE, 3, 7)
@@ -128,7 +129,7 @@ def test_what_is_no_fault_of_an_event_is_raised(monkeypatch: pytest.MonkeyPatch,
         raise error
 
     monkeypatch.setattr(record_reader, "map_event", broken)
-    monkeypatch.setattr(batch_mapper, "add_rows", broken)
+    monkeypatch.setattr(mapping, "add_rows", broken)
     with pytest.raises(error):
         RecordReader("log", "events").read(taken([commit(1)]))
 

@@ -31,8 +31,7 @@ from headwater.events.jobs import JobStatus, JobType, RunScope, Source
 from headwater.lineage.mapping import map_event
 from headwater.lineage.mapping.keys import dataset_hash
 from headwater.lineage.rows import RowSet
-from headwater.lineage.rows.catalogs import CatalogNames
-from headwater.lineage.rows.tombstones import DATA, TombstoneIndex, deletion_subject
+from headwater.lineage.rows.tombstones import DATA, CatalogNames, TombstoneIndex, deletion_subject
 from headwater.testing.examples import EXAMPLES
 from tests.kit.lineage.mapped_rows import (
     DAILY,

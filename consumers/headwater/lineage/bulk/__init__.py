@@ -5,12 +5,10 @@ database           its implementation in a database
 transactions       retries transactions that conflict, and translates their errors
 packing            rows by kind as tuples, in the order in which they are written
 mysql, postgres    the fastest way of each database
-insert_or_update   upserts of the writer's own tables
 positions          offsets, and up to which time the bus is stored
 timeline           the instants of writers
 dead_letters       events that couldn't be stored
-marks              show a writer that the database was set back
-epochs             counts deletions, so that caches notice them
+marks              show a writer that the database was set back, or that rows were deleted
 """
 
 from headwater.lineage.bulk.api import (
@@ -29,8 +27,7 @@ from headwater.lineage.bulk.api import (
     WriterInstant,
 )
 from headwater.lineage.bulk.database import DatabaseBulkMeta, merge_packed, merge_rows
-from headwater.lineage.bulk.epochs import EpochChanged, bump_epoch
-from headwater.lineage.bulk.marks import StoreSetBack, WriterMark, WriterMarks
+from headwater.lineage.bulk.marks import EpochChanged, StoreSetBack, WriterMark, WriterMarks, bump_epoch
 from headwater.lineage.bulk.packing import PackedRows, pack_rows
 
 __all__ = [

@@ -21,8 +21,7 @@ from headwater.lineage.bulk.api import (
     WriterInstant,
 )
 from headwater.lineage.bulk.dead_letters import DeadLetters, insert_dead_letters
-from headwater.lineage.bulk.epochs import bump_epoch, hold_epoch, read_epoch
-from headwater.lineage.bulk.marks import advance_mark
+from headwater.lineage.bulk.marks import advance_mark, bump_epoch, hold_epoch, read_epoch
 from headwater.lineage.bulk.packing import PackedRows, execute_many, pack_rows
 from headwater.lineage.rows import Row
 from headwater.lineage.rows.tables import CATALOG, CATALOG_NAME, TOMBSTONE

@@ -15,12 +15,12 @@ from sqlalchemy import Connection, Engine, Executable, bindparam, delete, func, 
 
 from headwater.events.envelope import EventId
 from headwater.lineage.bulk.api import BusPartition, DeadLetter, DeadLetterReason, DeadLetterState
-from headwater.lineage.bulk.insert_or_update import insert_or_update, keep_existing
 from headwater.lineage.bulk.positions import now_micros
 from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.mapping.keys import clean_text
 from headwater.lineage.rows import hash_key
 from headwater.lineage.sql.errors import translate_errors
+from headwater.lineage.sql.upsert import insert_or_update, keep_existing
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS
 
 DIRECT_SOURCE: Final = "jdbc"

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from headwater.lineage.bulk.api import BusPartition, ConsumerOffset, IngestProgress
-from headwater.lineage.bulk.insert_or_update import insert_or_update, keep_greatest
 from headwater.lineage.mapping.keys import clean_text
 from headwater.lineage.rows import hash_key
+from headwater.lineage.sql.upsert import insert_or_update, keep_greatest
 from headwater.lineage.sql.writer_tables import INGESTS, OFFSETS
 
 

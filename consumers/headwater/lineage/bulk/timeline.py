@@ -9,9 +9,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, select
 
 from headwater.lineage.bulk.api import InstantState, WriterInstant
-from headwater.lineage.bulk.insert_or_update import insert_or_update
 from headwater.lineage.bulk.positions import now_micros
 from headwater.lineage.mapping.keys import clean_text
+from headwater.lineage.sql.upsert import insert_or_update
 from headwater.lineage.sql.writer_tables import INSTANTS
 
 MAX_INSTANTS: Final = 1_000

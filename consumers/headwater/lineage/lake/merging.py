@@ -14,13 +14,12 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Column, Integer, LargeBinary, SmallInteger, Table, Text, func
 from sqlalchemy.sql.elements import ColumnElement
 
-from headwater.lineage.bulk.insert_or_update import ColumnUpdates, keep_existing, keep_greatest
 from headwater.lineage.lake.address import LakeAddress
 from headwater.lineage.lake.formats import format_of
 from headwater.lineage.lake.spark_dialect import SparkDialect
 from headwater.lineage.rows import KINDS, RowKind
 from headwater.lineage.sql.tables import table_of
-from headwater.lineage.sql.upsert import change_conditions, merged_columns
+from headwater.lineage.sql.upsert import ColumnUpdates, change_conditions, keep_existing, keep_greatest, merged_columns
 from headwater.lineage.sql.writer_tables import DEAD_LETTERS, INGESTS, OFFSETS
 
 VERSION: Final = "1"

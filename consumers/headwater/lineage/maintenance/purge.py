@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, bindparam, delete, exists, func, or_, select
 
-from headwater.lineage.bulk.epochs import bump_epoch
+from headwater.lineage.bulk.marks import bump_epoch
 from headwater.lineage.bulk.transactions import Transactions
 from headwater.lineage.meta.event_based import CALL_INCARNATION
 from headwater.lineage.rows import tables as t

@@ -31,9 +31,15 @@ from headwater.lineage.mapping.keys import qualified_job_name
 from headwater.lineage.predicates import Predicate
 from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.catalogs import CatalogNames
-from headwater.lineage.rows.switches import CatalogSwitches
-from headwater.lineage.rows.tombstones import DATA, TABLES_OF, DeletionSubject, TombstoneIndex, deletion_subject
+from headwater.lineage.rows.tombstones import (
+    DATA,
+    TABLES_OF,
+    CatalogNames,
+    CatalogSwitches,
+    DeletionSubject,
+    TombstoneIndex,
+    deletion_subject,
+)
 from headwater.lineage.sql import entity_queries as entities
 from headwater.lineage.sql.errors import translate_errors
 

@@ -19,7 +19,7 @@ from headwater.lineage.questions.datasets import Dataset
 from headwater.lineage.questions.traversal.context import Basis
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.switches import OFF, SWITCHES
+from headwater.lineage.rows.tombstones import OFF, SWITCHES
 from headwater.lineage.sql.key_lookup import is_among, keys_for
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.sql.tombstones import is_off_first

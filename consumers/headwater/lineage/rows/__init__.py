@@ -4,9 +4,7 @@ model        what a kind of row consists of, and how two rows of one key combine
 values       the values of a row, and the hash that is its key
 tables       all kinds of rows
 memory       rows in memory, and a digest to compare stores by
-tombstones   which rows a deletion covers
-catalogs     which catalog a table's name belongs to
-switches     which catalogs have lineage switched off
+tombstones   which rows a deletion covers, or a catalog that has lineage switched off
 """
 
 from headwater.lineage.rows.memory import RowBatch, RowDigest, RowSet, merge_by_key

@@ -1,9 +1,8 @@
 """The rows in a database: PostgreSQL, MySQL or MariaDB, SQLite.
 
-tables           the tables, generated from the kinds of rows, and their indexes
+tables           the tables, generated from the kinds of rows, their indexes, and the reading of rows
 writer_tables    the tables that a writer keeps for itself, and those of aligned jobs and corrections
 upsert           statements that merge rows as `rows.model.combine_rows` does in memory
-row_codec        reads rows from their tables
 key_lookup       selects rows by many keys at once
 tombstones       which rows are hidden by a deletion, in SQL
 catalogs         which catalog a table's name belongs to, in SQL
@@ -17,8 +16,7 @@ Importing this package completes METADATA: all tables of a store are in it.
 
 from headwater.lineage.sql.pip5_catalog import PIP5_DATABASES
 from headwater.lineage.sql.pip5_views import create_views
-from headwater.lineage.sql.row_codec import select_rows, store_digest
-from headwater.lineage.sql.tables import INDEXES, METADATA, table_of
+from headwater.lineage.sql.tables import INDEXES, METADATA, select_rows, store_digest, table_of
 from headwater.lineage.sql.writer_tables import DECISION_TABLES, WRITER_TABLES
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Which catalog a table's name belongs to, in SQL. The rules are those of `rows.catalogs`."""
+"""Which catalog a table's name belongs to, in SQL. The rules are those of `rows.tombstones`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Integer
 
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.catalogs import SERVED
+from headwater.lineage.rows.tombstones import SERVED
 from headwater.lineage.sql.tables import row_exists, table_of
 
 

@@ -1,4 +1,4 @@
-"""The tables of the store, generated from the kinds of rows, and their indexes.
+"""The tables of the store, generated from the kinds of rows, their indexes, and how rows are read from them.
 
 The primary key is `id`, a hash of the row's key. It is the same in every database, needs no sequence, and spreads the
 inserts of many writers. Texts compare byte by byte everywhere, hashes and stamps as bytes.
@@ -19,6 +19,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     ColumnElement,
+    Connection,
     FromClause,
     Index,
     LargeBinary,
@@ -36,8 +37,9 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.visitors import InternalTraversal
 from sqlalchemy.types import TypeEngine
 
-from headwater.lineage.rows import KINDS, ColumnType, RowColumn, RowKind
+from headwater.lineage.rows import KINDS, ColumnType, Row, RowColumn, RowKind
 from headwater.lineage.rows import tables as t
+from headwater.lineage.rows.memory import RowDigest
 from headwater.lineage.rows.values import HASH_BYTES
 
 STAMP_BYTES: Final = 33
@@ -227,3 +229,27 @@ def _make_index(kind: RowKind, names: str) -> Index:
 
 
 INDEXES: Final = tuple(_make_index(kind, names) for kind, names in _INDEXES)
+
+
+def decode_row(kind: RowKind, values: Any) -> Row:
+    """Return the row of values by the names of their columns."""
+    return Row(kind, tuple([_plain(values[name]) for name in column_names(kind)]))
+
+
+def select_rows(connection: Connection, kind: RowKind) -> Iterator[Row]:
+    """Stream all rows of a kind."""
+    found = connection.execute(select(table_of(kind)), execution_options={"yield_per": 1_000})
+    return (Row(kind, tuple(map(_plain, values))) for values in found)
+
+
+def store_digest(connection: Connection) -> str:
+    """Return the digest of all rows that events wrote. The writer's own tables aren't part of it."""
+    digest = RowDigest()
+    for kind in KINDS:
+        for row in select_rows(connection, kind):
+            digest.add(row)
+    return digest.text
+
+
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value

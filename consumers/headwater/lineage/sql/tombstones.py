@@ -1,11 +1,8 @@
-"""Which rows are hidden, in SQL: by a deletion, or by an option of their catalog. The rules are those of
-`rows.tombstones` and `rows.switches`.
+"""Which rows are hidden, in SQL: by a deletion, or by an option of their catalog. `rows.tombstones` has the rules.
 
 There can be a tombstone for each run. So a tombstone is looked up by what it names: run, job, the job of a step,
 dataset, or nothing. Each lookup is an EXISTS with an index of its own; planners often find no index for one EXISTS with
 several alternatives.
-
-Which rows the options of catalogs keep from being shown, in SQL. The rules are those of `rows.switches`.
 """
 
 from __future__ import annotations
@@ -17,8 +14,7 @@ from typing import Any, cast
 from sqlalchemy import ColumnElement, FromClause, Select, and_, case, or_, select, true, tuple_
 
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.switches import OFF, SWITCHES, switches_over
-from headwater.lineage.rows.tombstones import DATA
+from headwater.lineage.rows.tombstones import DATA, OFF, SWITCHES, switches_over
 from headwater.lineage.sql.catalogs import belongs_to, names_of_catalogs
 from headwater.lineage.sql.tables import SparkAlternative, row_exists, table_of
 

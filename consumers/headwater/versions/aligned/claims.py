@@ -13,10 +13,10 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.events.clock import wall_micros
-from headwater.lineage.bulk.insert_or_update import insert_or_update, keep_existing
 from headwater.lineage.rows.values import hash_key
 from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.locking import WRITES
+from headwater.lineage.sql.upsert import insert_or_update, keep_existing
 from headwater.lineage.sql.writer_tables import ALIGNED_JOBS, ALIGNMENT_GROUPS, DATA_VERSIONS
 from headwater.lineage.store import Store, translate_errors
 from headwater.versions.cuts import Cut, DataVersion, GroupState, JobProgress

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 
 from headwater.lineage.questions.gaps.model import GapCause, GapFilter, PossibleGap, format_job, time_of, uuid_of
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.switches import SWITCHES
+from headwater.lineage.rows.tombstones import SWITCHES
 from headwater.lineage.sql.tables import table_of
 
 

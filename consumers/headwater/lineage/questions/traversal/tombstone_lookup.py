@@ -13,13 +13,10 @@ from sqlalchemy import Connection, and_, bindparam, func, select, true
 from headwater.lineage.questions.answers import LimitReason
 from headwater.lineage.rows import Row
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.catalogs import CatalogNames
-from headwater.lineage.rows.switches import OFF, SWITCHES, CatalogSwitches
-from headwater.lineage.rows.tombstones import DeletionSubject, is_hidden
+from headwater.lineage.rows.tombstones import OFF, SWITCHES, CatalogNames, CatalogSwitches, DeletionSubject, is_hidden
 from headwater.lineage.rows.values import Value
 from headwater.lineage.sql.key_lookup import select_by_keys
-from headwater.lineage.sql.row_codec import decode_row, select_rows
-from headwater.lineage.sql.tables import table_of
+from headwater.lineage.sql.tables import decode_row, select_rows, table_of
 
 _FEW: Final = 500
 """Up to this many tombstones are loaded completely."""
