@@ -5,9 +5,13 @@ Where a format gets better, a test here fails, and docs/branches.md has to chang
 
 from __future__ import annotations
 
+import json
+import shutil
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -130,6 +134,24 @@ def merged_from(table: BranchedTable) -> tuple[int | None, ...]:
     return tuple(event.previous_snapshot for event in table.events if isinstance(event, BranchMerged))
 
 
+def test_what_an_expiry_makes_unreadable_is_foretold(table: BranchedTable) -> None:
+    """Each snapshot of main is asked of beforehand, and read afterwards; a tag and what is young keep theirs."""
+    table.sql(f"INSERT OVERWRITE {table.name} VALUES (50, 'new')")
+    every = table.main_snapshots()
+    formats = branches_of(table.driver.spark, table.name)
+    assert formats.unreadable_after(every, datetime(2000, 1, 1, tzinfo=timezone.utc)) == set()
+    foretold = formats.unreadable_after(every, LATER)
+    assert 0 < len(foretold) < len(every)
+    table.expire_everything()
+    readable = set()
+    for snapshot in every:
+        with suppress(Exception):
+            table.driver.rows(f"SELECT * FROM {table.name} VERSION AS OF {snapshot}")
+            readable.add(snapshot)
+    assert set(every) - readable == foretold
+    assert branches_of(table.driver.spark, table.name).unreadable_after(every, LATER) == foretold
+
+
 # Iceberg
 
 
@@ -234,7 +256,67 @@ def test_iceberg_expiry_takes_what_is_behind_a_branch(iceberg: BranchedTable) ->
     assert iceberg.ids("fix") == [1, 2, 9, 10]
 
 
+def test_iceberg_skips_what_a_copied_checkpoint_writes_into_a_branch(iceberg: BranchedTable, tmp_path: Path) -> None:
+    """Its sink looks on main for what the query has committed: main's batch counts for the branch, without an error. A
+    copy with an id of its own writes. (A stream writes a branch where the session's `spark.wap.branch` names it.)"""
+    spark, source = iceberg.driver.spark, str(tmp_path / "source")
+    iceberg.sql(f"ALTER TABLE {iceberg.name} SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
+
+    def bring(number: int) -> None:
+        rows = spark.range(number, number + 1).selectExpr("cast(id AS int) AS id", "'s' AS v")
+        rows.coalesce(1).write.mode("append").parquet(source)
+
+    def run(checkpoint: str) -> None:
+        read = spark.readStream.schema("id INT, v STRING").parquet(source)
+        write = read.writeStream.format("iceberg").option("checkpointLocation", str(tmp_path / checkpoint))
+        assert write.trigger(availableNow=True).toTable(iceberg.name).awaitTermination(120)
+        iceberg.sql(f"REFRESH TABLE {iceberg.name}")
+
+    bring(20)
+    run("main's")
+    for copied in ("copy", "copy with another id"):
+        shutil.copytree(tmp_path / "main's", tmp_path / copied)
+    (tmp_path / "copy with another id" / "metadata").write_text(json.dumps({"id": str(uuid4())}))
+    (tmp_path / "copy with another id" / ".metadata.crc").unlink()
+    iceberg.branches.create("fix", iceberg.tag_now("twenty"))
+    bring(21)
+    run("main's")
+    assert (iceberg.ids(), iceberg.ids("fix")) == ([1, 2, 3, 20, 21], [1, 2, 3, 20])
+    spark.conf.set("spark.wap.branch", "fix")
+    try:
+        run("copy")
+        assert iceberg.ids("fix") == [1, 2, 3, 20]
+        run("copy with another id")
+        assert iceberg.ids("fix") == [1, 2, 3, 20, 21]
+    finally:
+        spark.conf.unset("spark.wap.branch")
+    assert iceberg.ids() == [1, 2, 3, 20, 21]
+
+
 # Delta
+
+
+def test_delta_streams_of_main_stop_at_a_merge_or_see_rows_again(delta: BranchedTable, tmp_path: Path) -> None:
+    """The merge brings back a file that main had removed, as a change of data."""
+    spark = delta.driver.spark
+
+    def read(checkpoint: str, **options: str) -> None:
+        rows = spark.readStream.options(**options).table(delta.name)
+        write = rows.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / checkpoint))
+        assert write.trigger(availableNow=True).start(str(tmp_path / f"{checkpoint} rows")).awaitTermination(120)
+
+    for checkpoint in ("strict", "lenient"):
+        read(checkpoint)
+    delta.branches.create("back", delta.tag)
+    delta.sql(f"DELETE FROM {delta.name} WHERE id = 1")
+    read("lenient", ignoreChanges="true")
+    delta.branches.merge("back")
+    assert delta.ids() == [1, 2]
+    with pytest.raises(Exception, match=r"(?i)delet|ignoreChanges|skipChangeCommits"):
+        read("strict")
+    read("lenient", ignoreChanges="true")
+    seen = spark.read.schema("id INT").parquet(str(tmp_path / "lenient rows"))
+    assert sorted(row[0] for row in seen.collect()) == [1, 1, 2, 3]
 
 
 def test_delta_merges_columns_and_partitions_that_only_the_branch_has(driver: Driver) -> None:
@@ -457,6 +539,39 @@ def delta_builder(driver: Driver, name: str) -> tuple[Any, Any]:
     spark: Any = driver.spark
     tables = spark._jvm.io.delta.tables.DeltaTable
     return tables.create(spark._jsparkSession).tableName(name.removeprefix("spark_catalog.")), tables
+
+
+@only_with_paimon
+def test_paimon_leaves_the_files_of_a_branch_that_is_deleted(paimon: BranchedTable) -> None:
+    paimon.branches.create("fix", paimon.tag)
+    place = Path(branches_of(paimon.driver.spark, paimon.name).location.removeprefix("file:"))
+    before = {path.name for path in place.glob("bucket-*/data-*")}
+    paimon.add(9, "fix")
+    of_branch = {path.name for path in place.glob("bucket-*/data-*")} - before
+    paimon.branches.delete("fix")
+    assert len(of_branch) == 1
+    assert of_branch <= {path.name for path in place.glob("bucket-*/data-*")}
+
+
+@only_with_paimon
+def test_paimon_writes_a_batch_again_that_a_stream_repeats(paimon: BranchedTable, tmp_path: Path) -> None:
+    """The sink doesn't know what it has committed: a stream that ends between its commit and Spark's note of it brings
+    rows twice, unless a key merges them."""
+    spark, name = paimon.driver.spark, f"pai.{paimon.database}.without_key"
+    paimon.sql(f"CREATE TABLE {name} (id INT, v STRING)")
+    spark.range(20, 21).selectExpr("cast(id AS int) AS id", "'s' AS v").write.parquet(str(tmp_path / "source"))
+
+    def run() -> list[int]:
+        read = spark.readStream.schema("id INT, v STRING").parquet(str(tmp_path / "source"))
+        write = read.writeStream.format("paimon").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        place = branches_of(spark, name).location
+        assert write.trigger(availableNow=True).start(place).awaitTermination(120)
+        return sorted(row[0] for row in paimon.driver.rows(f"SELECT id FROM {name}"))
+
+    assert run() == [20]
+    for note in (tmp_path / "checkpoint" / "commits").glob("*0*"):
+        note.unlink()
+    assert run() == [20, 20]
 
 
 def the_one(found: tuple[Any, ...]) -> Any:

@@ -18,7 +18,7 @@ from headwater.cli.store import add_store, open_given_store
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:  # they are imported where Spark is started
-    from headwater.versions.branches import Branch, BranchManager, MainMove
+    from headwater.versions.branches import Branch, BranchManager, MainMove, NeededSnapshot
 
 _COLUMNS: Final = ("name", "tag_name", "tagged_snapshot_id", "create_time", "head", "in SQL")
 _RECORDED: Final = (*_COLUMNS[:4], "ended", "generation")
@@ -163,20 +163,31 @@ def list_branches(given: Namespace, output: CommandOutput) -> int:
 @command(
     """Say what an expiry of old snapshots would take from the branches of a table, before you run it.
 
-That is expire_snapshots of Iceberg and Paimon, and VACUUM of Delta, which nothing of headwater can stop. The exit code
-is 0 if no branch would lose anything, and 1 if one would.""",
-    "headwater branch check-expiry lake.ods.orders --older-than 7d",
+That is expire_snapshots of Iceberg and Paimon, and VACUUM of Delta, which nothing of headwater can stop. With --store
+also what it would take from corrections that are under way, and from aligned jobs. The exit code is 0 if nobody would
+lose anything, and 1 if somebody would.""",
+    "headwater branch check-expiry lake.ods.orders --older-than 7d --store postgresql://db/lineage",
     "headwater branch check-expiry lake.ods.orders --older-than 2026-03-01 -o json",
-    flags=[_table, _older, add_properties],
+    flags=[add_store, _table, _older, add_properties],
 )
 def check_expiry(given: Namespace, output: CommandOutput) -> int:
     if given.older_than is None:
         raise ConfigurationError("expire what? Say --older-than TIME, as the expiry gets it")
+    needed = _needed(given) if given.store is not None else ()
     with _opened(given, "check-expiry", is_changing=False) as branches:
-        risks = branches.check_expiry(given.older_than)
+        risks = branches.check_expiry(given.older_than, needed)
     rows = [(each.branch, snapshot_text(each.snapshot), each.consequence) for each in risks]
     output.table("risks", ("branch", "snapshot", "what it would lose"), rows, f"Branches of {given.table} at risk")
+    if given.store is None:
+        output.note("Corrections and aligned jobs weren't asked what they need: name their store by --store.")
     return Exit.FAILED if risks else Exit.DONE
+
+
+def _needed(given: Namespace) -> tuple[NeededSnapshot, ...]:
+    from headwater.versions.needed_snapshots import needed_snapshots  # noqa: PLC0415
+
+    with open_given_store(given) as store:
+        return needed_snapshots(store, given.table)
 
 
 def _list_recorded(given: Namespace, output: CommandOutput) -> int:

@@ -12,6 +12,7 @@ cuts            a snapshot of each table of a group, and data versions
 fixed_versions  what `align` has to go with: versions, a cut, a data version, a time
 questions       `contained`, `check` and `align`, each of which asks one `version_question`
 reading         a block of statements that read versions which belong together
+needed_snapshots  what corrections and aligned jobs still need of a table
 aligned         jobs that read the same snapshots, one data version after another
 
 It stands above `headwater.lineage` and `headwater.listeners`. `reading` and `aligned` alone use Spark, and import

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.versions.branches import BranchManager
 from headwater.versions.branches.delta_commits import GuardedCommit
+from headwater.versions.spark_tables import load_table
 from tests.kit.spark.driver import DELTA, ICEBERG, PAIMON, Extensions, together
 from tests.kit.spark.versions import packages
 
@@ -105,6 +107,26 @@ class BranchedTable:
             return found
 
         patch.setattr(formats, "main_head", look_and_add)
+
+    def main_snapshots(self) -> list[int]:
+        """The numbers of main's snapshots, by the format's own metadata."""
+        if self.format == "delta":
+            return sorted(row["version"] for row in self.driver.rows(f"DESCRIBE HISTORY {self.name}"))
+        return sorted(row[0] for row in self.driver.rows(f"SELECT snapshot_id FROM {self.part('snapshots')}"))
+
+    def expire_everything(self) -> None:
+        """Let the format expire all that it may, as of now. Iceberg is called in Java: in SQL Paimon takes the CALL."""
+        spark = self.driver.spark
+        if self.format == "iceberg":
+            table = load_table(spark, self.name, anew=True).table.table()
+            table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1).retainLast(1).commit()
+            self.sql(f"REFRESH TABLE {self.name}")
+        elif self.format == "paimon":
+            self.sql(f"CALL pai.sys.expire_snapshots(table => '{self.database}.t', retain_max => 1)")
+        else:
+            spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+            self.sql(f"VACUUM {self.name} RETAIN 0 HOURS")
+            spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
 
     def _name_of(self, branch: str | None) -> str:
         if branch is None:

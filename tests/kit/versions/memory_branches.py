@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar
@@ -84,6 +84,10 @@ class MemoryBranches(FormatBranches):
 
     def expiry_risks(self, older_than: datetime) -> Sequence[ExpiryRisk]:
         return [ExpiryRisk(name, 3, f"older than {older_than:%Y}") for name in self.there]
+
+    def unreadable_after(self, snapshots: Collection[int], older_than: datetime) -> set[int]:
+        """What is older than the newest, in these years."""
+        return {each for each in snapshots if each < self.head and older_than.year > 2020}
 
     def name_of(self, branch: Branch) -> str:
         return f"{self.name}.branch_{branch.name}"

@@ -18,7 +18,9 @@ from headwater.events.catalog import CreateBranch, DropBranch
 from headwater.lineage.store import open_store
 from headwater.testing.examples import CONTEXT
 from headwater.versions import spark_tables
+from headwater.versions.aligned.claims import GroupClaims
 from headwater.versions.branches import Branch, manager
+from headwater.versions.cuts import Cut, TableSnapshot
 from tests.kit.lineage.scripted_producer import ScriptedProducer, place, store
 from tests.kit.versions.memory_branches import MemoryBranches
 
@@ -119,6 +121,27 @@ def test_an_expiry_that_takes_something_from_a_branch_has_an_exit_code(capsys: p
     assert main([*check, "-o", "json"]) == Exit.FAILED
     found = json.loads(capsys.readouterr().out)["risks"]
     assert found == [{"branch": "fix", "snapshot": "3", "what_it_would_lose": "older than 2030"}]
+
+
+@pytest.mark.usefixtures("table")
+def test_an_expiry_is_checked_for_aligned_jobs_whose_store_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a store it is said that they weren't asked: an answer of nothing would be taken for all."""
+    check = ["branch", "check-expiry", "lake.db.t", "--older-than", "2030-01-01"]
+    assert main(check) == Exit.DONE
+    assert "Corrections and aligned jobs weren't asked" in capsys.readouterr().out
+    with open_store(f"sqlite:///{tmp_path / 'lineage.db'}") as opened:
+        claims = GroupClaims(opened, "shop")
+        claims.enter(["lake.db.t"])
+        claims.claim(1, Cut({"lake.db.t": TableSnapshot(4)}), "details")
+    check += ["--store", f"sqlite:///{tmp_path / 'lineage.db'}"]
+    assert main([*check, "-o", "json"]) == Exit.FAILED
+    said = capsys.readouterr()
+    assert "weren't asked" not in said.err
+    (risk,) = json.loads(said.out)["risks"]
+    assert (risk["branch"], risk["snapshot"]) == ("main", "4")
+    assert "newest data version of the group shop" in risk["what_it_would_lose"]
 
 
 def test_branches_that_were_recorded_are_listed_without_spark(

@@ -114,7 +114,8 @@ OF_OTHER_THINGS: Final = {
     "replay": {"group"},
     "reconcile": {"tables"},  # of a catalog, which has tables that no store has heard of
     **dict.fromkeys(
-        ("branch create", "branch delete", "branch merge", "branch replace-main"), frozenset({"table", "tag", "main"})
+        ("branch create", "branch delete", "branch merge", "branch replace-main", "branch check-expiry"),
+        frozenset({"table", "tag", "main"}),
     ),  # of Spark's catalogs, and of the table itself
     "store init": {"catalog"},  # it is given a name here
     "validate": {"pin", "key", "ignore", "keep", "sink", "run", "group"},  # looked for when the plan is made

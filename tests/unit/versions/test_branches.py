@@ -12,8 +12,10 @@ from headwater.errors import PluginError
 from headwater.versions.branches import (
     BranchError,
     BranchManager,
+    ExpiryRisk,
     MainMovedError,
     MoveKind,
+    NeededSnapshot,
     format_branches,
     manager,
 )
@@ -103,6 +105,9 @@ def test_what_an_expiry_would_take_is_asked_of_the_format(branches: BranchManage
     branches.create("fix", "eod")
     found = branches.check_expiry(datetime(2030, 1, 1, tzinfo=timezone.utc))
     assert [(risk.branch, risk.consequence) for risk in found] == [("fix", "older than 2030")]
+    needed = [NeededSnapshot(4, "a job reads on from there"), NeededSnapshot(5, "another begins there")]
+    found = branches.check_expiry(datetime(2030, 1, 1, tzinfo=timezone.utc), needed)
+    assert found[1:] == (ExpiryRisk("main", 4, "a job reads on from there"),)
 
 
 @pytest.mark.parametrize(

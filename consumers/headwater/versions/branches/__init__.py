@@ -22,6 +22,7 @@ from headwater.versions.branches.model import (
     MainMovedError,
     MainRollBack,
     MoveKind,
+    NeededSnapshot,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "MainMovedError",
     "MainRollBack",
     "MoveKind",
+    "NeededSnapshot",
 ]

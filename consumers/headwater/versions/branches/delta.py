@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
-from headwater.versions.branches.delta_commits import GuardedCommit, has_identities, newest, path_of
+from headwater.versions.branches.delta_commits import GuardedCommit, call_with_defaults, has_identities, newest, path_of
 from headwater.versions.branches.format_branches import FormatBranches
 from headwater.versions.branches.model import (
     Branch,
@@ -161,11 +161,7 @@ class DeltaBranches(FormatBranches):
     def expiry_risks(self, older_than: datetime) -> Sequence[ExpiryRisk]:
         """VACUUM of the table deletes files that it has removed before a time, and knows nothing of clones."""
         limit = int(older_than.timestamp() * 1000)
-        gone = {
-            path_of(self.location, str(file.path()))
-            for file in self._snapshot.tombstones().collectAsList()
-            if int(file.delTimestamp()) < limit
-        }
+        gone = self._paths(self._snapshot.tombstones(), lambda file: int(file.delTimestamp()) < limit)
         risks = []
         for branch in self.branches():
             loaded = find_table(self.spark, self.name_of(branch))
@@ -181,6 +177,25 @@ class DeltaBranches(FormatBranches):
                 )
                 risks.append(ExpiryRisk(branch.name, branch.head, text))
         return risks
+
+    def unreadable_after(self, snapshots: Collection[int], older_than: datetime) -> set[int]:
+        """A version can be read with all of its files: those that main has now, or removed later than that."""
+        limit = int(older_than.timestamp() * 1000)
+        kept = self._paths(self._snapshot.allFiles())
+        kept |= self._paths(self._snapshot.tombstones(), lambda file: int(file.delTimestamp()) >= limit)
+        return {number for number in snapshots if not self._has_files(number, kept)}
+
+    def _has_files(self, version: int, kept: set[str]) -> bool:
+        try:
+            then = call_with_defaults(self._log, "getSnapshotAt", version)
+        except Exception as e:
+            if getattr(e, "java_exception", None) is None and getattr(e, "_origin", None) is None:
+                raise
+            return False  # the log doesn't have it any more
+        return self._paths(then.allFiles()) <= kept
+
+    def _paths(self, files: Any, is_meant: Callable[[Any], bool] = lambda _: True) -> set[str]:
+        return {path_of(self.location, str(file.path())) for file in files.collectAsList() if is_meant(file)}
 
     def name_of(self, branch: Branch) -> str:
         table, _, last = self.name.rpartition(".")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -102,6 +102,10 @@ class FormatBranches(ABC):
     @abstractmethod
     def expiry_risks(self, older_than: datetime) -> Sequence[ExpiryRisk]:
         """Return what the format's own expiry of snapshots that are older would take from branches."""
+
+    @abstractmethod
+    def unreadable_after(self, snapshots: Collection[int], older_than: datetime) -> set[int]:
+        """Return which of these snapshots of main can't be read any more after that expiry, or can't be now."""
 
     @abstractmethod
     def name_of(self, branch: Branch) -> str:

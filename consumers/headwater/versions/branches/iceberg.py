@@ -8,7 +8,7 @@ What a branch was made from stands in a property of the table.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any, ClassVar, Final
@@ -191,6 +191,17 @@ class IcebergBranches(FormatBranches):
                 )
                 found.append(ExpiryRisk(branch.name, snapshot, text))
         return found
+
+    def unreadable_after(self, snapshots: Collection[int], older_than: datetime) -> set[int]:
+        """An expiry keeps what a name points to, and what is younger."""
+        limit = int(older_than.timestamp() * 1000)
+        kept = {int(ref.snapshotId()) for ref in self._refs().values()}
+        there = {each: self._metadata.snapshot(each) for each in snapshots}
+        return {
+            number
+            for number, found in there.items()
+            if found is None or (number not in kept and int(found.timestampMillis()) < limit)
+        }
 
     def name_of(self, branch: Branch) -> str:
         return f"{self.name}.`branch_{branch.name}`"

@@ -16,6 +16,7 @@ from headwater.versions.branches.model import (
     MainMove,
     MainMovedError,
     MainRollBack,
+    NeededSnapshot,
     check_branch_name,
 )
 from headwater.versions.branches.reporting import BranchEvents, Report, driver_report, store_report
@@ -113,10 +114,14 @@ class BranchManager:
         self._tell(lambda events: events.rolled_back(done))
         return done
 
-    def check_expiry(self, older_than: datetime) -> tuple[ExpiryRisk, ...]:
-        """Return what would be lost for branches if snapshots were expired that are older than a time."""
+    def check_expiry(self, older_than: datetime, needed: Iterable[NeededSnapshot] = ()) -> tuple[ExpiryRisk, ...]:
+        """Return what would be lost for branches if snapshots were expired that are older than a time, and which of
+        main's would be that somebody needs, as `versions.needed_snapshots` says it."""
         self._formats.look()
-        return tuple(self._formats.expiry_risks(older_than))
+        wanted = tuple(needed)
+        lost = self._formats.unreadable_after({each.snapshot for each in wanted}, older_than) if wanted else set[int]()
+        of_main = [ExpiryRisk(MAIN, each.snapshot, each.consequence) for each in wanted if each.snapshot in lost]
+        return (*self._formats.expiry_risks(older_than), *of_main)
 
     def _branch(self, name: str) -> Branch:
         known = {branch.name: branch for branch in self.list()}

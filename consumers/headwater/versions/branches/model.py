@@ -87,8 +87,17 @@ class MainRollBack:
 
 
 @dataclass(frozen=True)
+class NeededSnapshot:
+    """A snapshot of main that somebody needs."""
+
+    snapshot: int
+    consequence: str
+    """Who needs it, and what for."""
+
+
+@dataclass(frozen=True)
 class ExpiryRisk:
-    """What an expiry of old snapshots would take from a branch."""
+    """What an expiry of old snapshots would take from a branch, main among them."""
 
     branch: str
     snapshot: int | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Any, ClassVar, Final
 
@@ -155,12 +155,7 @@ class PaimonBranches(FormatBranches):
 
     def expiry_risks(self, older_than: datetime) -> Sequence[ExpiryRisk]:
         """Main's expiry looks at main's snapshots and tags alone: it deletes files that only a branch still needs."""
-        limit, newest = int(older_than.timestamp() * 1000), self.main_head()
-        going = [
-            number
-            for number in _numbers(self._snapshots)
-            if number != newest and int(self._snapshots.snapshot(number).timeMillis()) < limit
-        ]
+        going = self._going(older_than)
         staying = [number for number in _numbers(self._snapshots) if number not in going]
         tagged = [self._table.tagManager().taggedSnapshot(tag) for tag in self._tags()]
         kept = self._files(self._table, [*map(self._snapshots.snapshot, staying), *tagged])
@@ -176,6 +171,20 @@ class PaimonBranches(FormatBranches):
                 )
                 risks.append(ExpiryRisk(branch.name, branch.head, text))
         return risks
+
+    def unreadable_after(self, snapshots: Collection[int], older_than: datetime) -> set[int]:
+        """By its number a snapshot can't be read any more, even where a tag keeps its files."""
+        staying = set(_numbers(self._snapshots)) - set(self._going(older_than))
+        return set(snapshots) - staying
+
+    def _going(self, older_than: datetime) -> list[int]:
+        """Return main's snapshots that an expiry takes: the newest always stays."""
+        limit, newest = int(older_than.timestamp() * 1000), self.main_head()
+        return [
+            number
+            for number in _numbers(self._snapshots)
+            if number != newest and int(self._snapshots.snapshot(number).timeMillis()) < limit
+        ]
 
     def name_of(self, branch: Branch) -> str:
         return self._part(f"branch_{branch.name}")
