@@ -12,16 +12,20 @@ from headwater.cli.answers import A_TABLE, add_table, give, open_connection, sna
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, limit, moment
-from headwater.cli.output import CommandOutput, error_text, shown
+from headwater.cli.output import CommandOutput, Size, error_text, shown
 from headwater.cli.store import add_store
 
 if TYPE_CHECKING:
     from headwater.lineage.questions.history import HistoryEntry
+    from headwater.lineage.questions.hop_times import TriggerCost
     from headwater.lineage.questions.lateness import LateHop
 
 _TIMES = ("first", "last", "last run")
 _LATE = ("table", "age", "usual", "job", "status", "marks")
 _LATE_MORE = ("job", "status", "snapshot", "barrier", "committed", "error", "attempted")
+_TIMES_OF_HOP = ("waited for source", "waited for trigger", "ran", "commit took", "statement took")
+_COST_OF_HOP = ("commits per day", "files per day", "file bytes", "recommended interval")
+_WHERE_TIME_WENT = ("table", "source", "trigger", "run", "commit", "files/day", "each", "aim for")
 
 
 @command(
@@ -98,7 +102,8 @@ def uses(given: Namespace, output: CommandOutput) -> int:
     """Show why a table is late: all that it is made from, who wrote that last, and when.
 
 Of all tables upstream the oldest is marked OLDEST. One that wasn't written for more than twice as long as it usually
-takes is overdue.""",
+takes is overdue. Of each last commit: how long it waited for its source's commit and for the trigger, the run, the
+commit itself, the files that this trigger makes in a day, and at which interval they would be of 16 MiB.""",
     "headwater table late sales.weekly",
     flags=[add_store, add_table, limit(1000)],
 )
@@ -109,8 +114,12 @@ def show_late(given: Namespace, output: CommandOutput) -> int:
         answer = question(connection, given.table, at_most=given.limit)
     answer = replace(answer, rows=tuple(under_what_they_feed(answer.rows)))
     is_text = given.output == "text"
-    columns, row = (_LATE, _hop_by_depth) if is_text else (("table", "age", "usual", "marks", *_LATE_MORE), _hop)
+    more = (*_LATE_MORE, *_TIMES_OF_HOP, *_COST_OF_HOP)
+    columns, row = (_LATE, _hop_by_depth) if is_text else (("table", "age", "usual", "marks", *more), _hop)
     give(given, output, "upstream", answer, columns=columns, row=row, title=f"What {given.table} waits for")
+    known = [_where_time_went(hop) for hop in answer.rows[: given.limit] if hop.times.statement or hop.cost]
+    if is_text and known:
+        output.table("times", _WHERE_TIME_WENT, known, "Where the time of each last commit went")
     for hop in answer.rows if is_text else ():
         if hop.error is not None:
             words = f"{hop.table}: {shown(hop.attempted or hop.at)} {hop.error}"
@@ -136,6 +145,27 @@ def _hop(hop: LateHop) -> tuple[object, ...]:
         *(hop.table, hop.age, hop.usual, _marks(hop), hop.job, _status(hop)),
         *(snapshot_text(hop.snapshot if hop.version is None else hop.version), hop.barrier, hop.at, hop.error),
         hop.attempted,
+        *(hop.times.source, hop.times.trigger, hop.times.run, hop.times.commit, hop.times.statement),
+        *_cost(hop.cost),
+    )
+
+
+def _cost(cost: TriggerCost | None) -> tuple[object, ...]:
+    if cost is None:
+        return (None,) * len(_COST_OF_HOP)
+    files = None if cost.files_per_day is None else round(cost.files_per_day, 1)
+    return (round(cost.commits_per_day, 1), files, cost.file_bytes, cost.recommended)
+
+
+def _where_time_went(hop: LateHop) -> tuple[object, ...]:
+    times, cost = hop.times, hop.cost
+    is_split = times.run is not None or times.statement is None
+    files = None if cost is None or cost.files_per_day is None else round(cost.files_per_day)
+    size = None if cost is None or cost.file_bytes is None else Size(cost.file_bytes)
+    return (
+        *(hop.table, times.source, times.trigger),
+        *((times.run, times.commit) if is_split else (f"{shown(times.statement)} (both)", None)),
+        *(files, size, None if cost is None else cost.recommended),
     )
 
 

@@ -144,6 +144,7 @@ def commit_event(rows: CommitRows) -> Committed:
         "run": None if row["run"] is None else UUID(bytes=row["run"]),
         "inputs": [_input(read) for read in rows.reads],
         "outputs": [_output(write, rows, places) for write in rows.writes],
+        **_times(row, started="started_at", ended="ended_at"),
     }
     event = _validated(Committed, fields)
     assert isinstance(event, Committed)  # noqa: S101 - it was asked for
@@ -163,8 +164,14 @@ def _output(row: StoredRow, rows: CommitRows, places: Mapping[bytes, int]) -> di
     how = {"ALL": list(range(len(places))), "SOME": _edges(row, rows, places)}.get(row["made_from"])
     numbers = {"snapshot": row["snapshot"], "version": row["version"], "parent": row["parent_snapshot"]}
     counts = {"rows": row["row_count"], "bytes": row["byte_count"], "schema_id": row["schema_id"]}
+    counts |= {"files": row["file_count"]} | _times(row, snapshot_time="snapshot_time")
     kinds = {"commit_kind": row["commit_kind"], "replaced": row["replaced"], "made_from": how}
     return _place(row) | _present({**numbers, **counts, **kinds})
+
+
+def _times(row: StoredRow, **columns: str) -> dict[str, Any]:
+    """Return times that columns hold, by the field of the event."""
+    return {field: None if row[name] is None else moment_of(row[name]) for field, name in columns.items()}
 
 
 def _edges(row: StoredRow, rows: CommitRows, places: Mapping[bytes, int]) -> list[int]:

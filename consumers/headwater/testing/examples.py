@@ -175,8 +175,12 @@ COMMITTED: Final = Committed(
             made_from=(0, 1, 2),
             rows=31_337,
             bytes=4_194_304,
+            files=3,
+            snapshot_time=BEGAN + timedelta(seconds=11),
         ),
     ),
+    started=BEGAN,
+    ended=BEGAN + timedelta(seconds=12),
 )
 """A commit as it is reported thousands of times a day: its size is what the bus carries."""
 

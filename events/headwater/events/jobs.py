@@ -151,6 +151,10 @@ class Output(Sink):
     rows: Count | None = None
     bytes: Count | None = None
     candidates: tuple[Long, ...] = ()
+    files: Count | None = None
+    """How many files of data the commit added."""
+    snapshot_time: Timestamp | None = None
+    """When the snapshot was made, as the format recorded it; its commit ends after that."""
 
 
 class CommitEvidence(EventEnum):
@@ -174,7 +178,7 @@ class Committed(JobEvent):
     """
 
     kind: Literal["Committed"] = "Committed"
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     barrier: Long
     incarnation: UUID | None = None
     """A stream's incarnation; for batch it is the producer, and absent here."""
@@ -185,6 +189,10 @@ class Committed(JobEvent):
     inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
     evidence: CommitEvidence = CommitEvidence.OBSERVED
+    started: Timestamp | None = None
+    """When Spark began the statement; of a micro-batch, the statement that wrote it."""
+    ended: Timestamp | None = None
+    """When Spark ended that statement, its commit included."""
 
     @property
     def barrier_incarnation(self) -> UUID:

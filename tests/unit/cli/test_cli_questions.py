@@ -252,6 +252,36 @@ def test_what_a_table_waits_for_fits_a_terminal(run: Run) -> None:
     assert ("FAILED" in out, "SparkException: disk full" in out) == (True, True)
 
 
+def test_where_the_time_of_a_late_table_went(run: Run, url: str) -> None:
+    """It finds spans under the wrong heading, and a statement that is shown as a run though its commit isn't known."""
+    producer = ScriptedProducer(5, "rollup")
+    made = Output(**place("items"), snapshot=1, made_from=())
+    producer.emit(1, Committed, barrier=1, outputs=(made,), started=at(0), ended=at(1))
+    for minute in (4, 14, 24):
+        counts = {"files": 3, "bytes": 12 * 2**20, "snapshot_time": at(minute - 0.5)}
+        made = Output(**place("sums"), snapshot=minute, made_from=(0,), **counts)
+        read = Input(**place("items"), snapshot=1, mode="STATE")
+        times = {"started": at(minute - 2), "ended": at(minute)}
+        producer.emit(minute, Committed, barrier=minute, inputs=(read,), outputs=(made,), **times)
+    with open_store(url) as store:
+        store.merge(row for event in producer.events for row in map_event(event))
+    _, out, _ = run("table late", "sales.sums")
+    lines = out.splitlines()
+    begin = lines.index("Where the time of each last commit went")
+    assert lines[begin + 1 : begin + 4] == [
+        "  table             source  trigger     run               commit  files/day     each  aim for",
+        "  lake.sales.sums   0 s     21 min 0 s  1 min 30 s        30 s          432  4.0 MiB  40 min 0 s",
+        "  lake.sales.items  -       -           1 min 0 s (both)  -               -        -  -",
+    ]
+    sums, items = json.loads(run("table late", "sales.sums", "-o", "json")[1])["upstream"]
+    seconds = ("waited_for_source", "waited_for_trigger", "ran", "commit_took", "statement_took")
+    assert [sums[key] for key in seconds] == [0, 21 * 60, 90, 30, 120]
+    assert [items[key] for key in seconds] == [None, None, None, None, 60]
+    costs = ("commits_per_day", "files_per_day", "file_bytes", "recommended_interval")
+    assert [sums[key] for key in costs] == [144, 432, 4 * 2**20, 40 * 60]
+    assert [items[key] for key in costs] == [None] * 4
+
+
 def test_a_table_that_there_is_not(run: Run) -> None:
     code, _, err = run("table late", "sales.dayly")
     assert (code, "did you mean lake.sales.daily?" in err) == (78, True)

@@ -35,8 +35,9 @@ from headwater.events.tables import Column
 from headwater.lineage.questions import LimitReason
 from headwater.lineage.questions.generations import aliases, generations
 from headwater.lineage.questions.history import ColumnChange, ColumnChangeKind, history, schema_changes
+from headwater.lineage.questions.hop_times import HopTimes, TriggerCost
 from headwater.lineage.questions.jobs import TableAccess, jobs_of, tables_of
-from headwater.lineage.questions.lateness import lateness
+from headwater.lineage.questions.lateness import LateHop, lateness
 from headwater.lineage.questions.names import UnknownNameError
 from headwater.lineage.questions.runs import runs
 from headwater.lineage.questions.traversal import identities
@@ -46,6 +47,7 @@ from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, p
 from tests.kit.stores import on_every_database
 
 MINUTE = timedelta(minutes=1)
+MIB = 1024 * 1024
 
 
 def commit(
@@ -340,6 +342,69 @@ class TestLate:
         assert (rates.job, rates.age) == (None, None)
         assert [hop.is_oldest for hop in answer] == [False, False, True, False]
         assert (LimitReason.UNKNOWN_WRITER, "lake.sales.rates") in {(limit.why, limit.about) for limit in answer.limits}
+
+    def test_where_the_time_of_each_hop_went(self, connection: Connection) -> None:
+        """It finds a span that is measured from the wrong event: `daily` reads orders@7 and @8, which were there 12:10
+        and 12:20, with a trigger every ten minutes; and spans that are told though one of their ends isn't known."""
+        load, roll = started(1, "load"), started(2, "daily")
+
+        def write(producer: ScriptedProducer, end: float, **fields: Any) -> None:
+            barrier = len(producer.events)
+            producer.emit(end + 0.25, Committed, barrier=barrier, ended=at(end), **fields)
+
+        for snapshot, end in ((7, 10), (8, 20), (9, 21)):
+            made = Output(**place("orders"), snapshot=snapshot, made_from=())
+            write(load, end, started=at(end - 3), inputs=(), outputs=(made,))
+        for snapshot, end in ((7, 12), (8, 22), (8, 32)):
+            read = Input(**place("orders"), snapshot=snapshot, mode="STATE")
+            counts = {"files": 4, "bytes": 4 * MIB, "snapshot_time": at(end - 0.5)}
+            made = Output(**place("daily"), snapshot=end, made_from=(0,), **counts)
+            write(roll, end, started=at(end - 1.5), inputs=(read,), outputs=(made,))
+        store(connection, load, roll)
+        daily, orders = lateness(connection, "sales.daily", now=at(60))
+        assert daily.times == HopTimes(
+            source=timedelta(0), trigger=10.5 * MINUTE, run=MINUTE, commit=MINUTE / 2, statement=1.5 * MINUTE
+        )
+        assert daily.cost == TriggerCost(144, files_per_day=576, file_bytes=MIB, recommended=160 * MINUTE)
+        assert orders.times == HopTimes(statement=3 * MINUTE)
+        assert orders.cost == TriggerCost(1440 / 5.5)
+
+        def next_commit(end: float, *reads: Input) -> LateHop:
+            made = Output(**place("daily"), snapshot=int(end), made_from=tuple(range(len(reads))))
+            write(roll, end, started=at(end - 1), inputs=reads, outputs=(made,))
+            store(connection, load, roll)
+            return next(iter(lateness(connection, "sales.daily", now=at(60))))
+
+        daily = next_commit(35, Input(**place("orders"), snapshot=9, mode="STATE"))
+        assert daily.times == HopTimes(source=timedelta(0), trigger=13 * MINUTE, statement=MINUTE)
+        assert daily.cost is not None
+        assert (daily.cost.files_per_day, daily.cost.recommended) == (None, None)
+        write(load, 38, inputs=(), outputs=(Output(**place("orders"), snapshot=10, made_from=()),))
+        read = Input(**place("orders"), snapshot=10, mode="STATE")
+        daily = next_commit(40, read)
+        assert (daily.times.source, daily.times.trigger) == (3 * MINUTE, MINUTE)
+        daily = next_commit(45, read, Input(**place("rates"), snapshot=1, mode="STATE"))
+        assert (daily.times.source, daily.times.trigger) == (None, None), "the newer of two, of which one isn't known"
+        load.emit(46, LineageDeleted, scope="DATA", of_job=JobName(name="load"), before=at(46))
+        daily = next_commit(50, read)
+        assert (daily.times.source, daily.times.trigger) == (None, None), "what was deleted isn't shown"
+
+    def test_the_commit_before_is_one_of_the_run_before(self, connection: Connection) -> None:
+        """It finds a job that is started for each commit, whose waits for a source are counted from nothing, or from
+        when a driver reported the commit."""
+        runs = [started(1, "load"), started(2, "daily", minute=9), started(3, "daily", minute=39)]
+        ends: dict[int, tuple[float, Output, tuple[Input, ...]]] = {
+            0: (30, Output(**place("orders"), snapshot=1, made_from=()), ()),
+            1: (11, Output(**place("daily"), snapshot=1, made_from=()), ()),
+            2: (41, Output(**place("daily"), snapshot=2, made_from=(0,)), (Input(**place("orders"), snapshot=1),)),
+        }
+        for number, (end, made, read) in ends.items():
+            runs[number].emit(
+                end + 5, Committed, barrier=number, inputs=read, outputs=(made,), started=at(end - 1), ended=at(end)
+            )
+        store(connection, *runs)
+        (daily, _) = lateness(connection, "sales.daily", now=at(60))
+        assert (daily.times.source, daily.times.trigger) == (19 * MINUTE, 10 * MINUTE)
 
     def test_an_attempt_that_failed_is_the_answer(self, connection: Connection) -> None:
         """A statement that names the table; a run of its application that ended before; and one that is no attempt: a

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
+from headwater.events.clock import micros_of
 from headwater.events.jobs import CommitEvidence, CommitKind, Committed, Input, Output, RangeStart
 from headwater.lineage.mapping.keys import clean_text, job_name_key, to_json_text, uuid_bytes
 from headwater.lineage.mapping.places import Place, sink_place, source_place
@@ -37,6 +39,8 @@ def map_commit(event: Committed, build: RowBuilder) -> None:
         event.batch_id,
         event.statement,
         build.time,
+        _micros(event.started),
+        _micros(event.ended),
         clean_text(event.application),
         clean_text(event.user),
         clean_text(event.operation),
@@ -65,6 +69,10 @@ def _made_from(output: Output, event: Committed) -> _MadeFrom:
     return ALL if len(set(indexes)) == count else SOME, indexes
 
 
+def _micros(moment: datetime | None) -> int | None:
+    return None if moment is None else micros_of(moment)
+
+
 def _add_read(source: Input, place: Place, commit: tuple[int, bytes], build: RowBuilder) -> bytes:
     """Add a read, and return its id."""
     since, candidates = source.since or _NO_START, to_json_text(source.candidates) if source.candidates else None
@@ -80,7 +88,8 @@ def _add_write(
     reads of their commit."""
     candidates = to_json_text(output.candidates) if output.candidates else None
     key = (*commit, place.id, output.snapshot, clean_text(output.version), candidates)
-    write = build.fact(t.WRITE, key, (output.parent, output.rows, output.bytes, build.time, build.time))
+    numbers = (output.parent, output.rows, output.bytes, output.files, _micros(output.snapshot_time))
+    write = build.fact(t.WRITE, key, (*numbers, build.time, build.time))
     for read in edges:
         build.fact(t.COMMIT_EDGE, (commit[0], write, read), ())
 

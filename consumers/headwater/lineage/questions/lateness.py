@@ -1,4 +1,4 @@
-"""Why a table is late: what it is made from, who writes that, and which of it is the oldest."""
+"""Why a table is late: what it is made from, who writes that, which of it is the oldest, and where the time went."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
 from headwater.lineage.questions.failed_attempts import AttemptsSince, FailedWrite, JobKey, find_failed_attempts
 from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
+from headwater.lineage.questions.hop_times import (
+    NO_TIMES,
+    HopCommits,
+    HopTimes,
+    TriggerCost,
+    load_hop_times,
+    trigger_cost,
+)
 from headwater.lineage.questions.name_checks import resolve_table, subject_limits
 from headwater.lineage.questions.runs import Run, runs_by_id
 from headwater.lineage.questions.traversal.identities import ALWAYS, Era, in_eras
@@ -86,6 +94,10 @@ class LateHop:
     """Whether it is the oldest of everything that the table is made from."""
     is_view: bool = False
     """Whether it is a view, which nobody writes."""
+    times: HopTimes = NO_TIMES
+    """Where the time of its last commit went."""
+    cost: TriggerCost | None = None
+    """What it costs to write it as often as usual, if that is known."""
 
     @property
     def is_overdue(self) -> bool:
@@ -110,12 +122,14 @@ def lateness(
     failed = _failed_attempts(connection, found, written, datasets)
     ids = {access.run for access in (*written.values(), *failed.values()) if access and access.run}
     runs = runs_by_id(connection, ids, moment)
+    times = load_hop_times(connection, {key: last.commits for key, last in written.items() if last})
     hops = [
         replace(
             _hop(datasets[key], written[key], failed.get(key), runs, moment),
             depth=far,
             feeds=_feeds(key, found, datasets),
             is_view=key in found.views,
+            **_times_and_cost(written[key], times.get(key)),
         )
         for key, far in sorted(found.depths.items(), key=lambda pair: (pair[1], datasets[pair[0]].label))
     ]
@@ -139,6 +153,7 @@ class _LastWrite:
     run: bytes | None
     times: tuple[int, ...]
     """Of the last commits, the newest first."""
+    commits: HopCommits
     barrier: int | None = None
     snapshot: int | None = None
     version: str | None = None
@@ -163,7 +178,17 @@ def _last_writes(connection: Connection, eras: Mapping[bytes, Mapping[bytes, Era
             rows += _load_writers(connection, in_eras(row, at_times))
         last[one] = sorted(rows, key=lambda writer: -writer.last)[:_LOOK_BACK]
     commits = _last_commits(connection, eras, {one: rows[0] for one, rows in last.items() if rows})
-    return {one: _last_write(rows, commits[one]) if rows else None for one, rows in last.items()}
+    alone = {one: rows[1] for one, rows in last.items() if _is_alone(commits.get(one, ()), rows)}
+    before = _last_commits(connection, eras, alone) if alone else {}
+    return {one: _last_write(rows, commits[one], before.get(one, ())) if rows else None for one, rows in last.items()}
+
+
+def _is_alone(commits: Sequence[Any], writers: Sequence[Any]) -> bool:
+    """Return whether a run made one commit only, so that the one before it is of the job's run before."""
+    if len(writers) < 2 or len({commit.barrier for commit in commits}) != 1:
+        return False
+    last, before = writers[0], writers[1]
+    return bool((last.job_namespace, last.job) == (before.job_namespace, before.job))
 
 
 def _load_writers(connection: Connection, about: ColumnElement[bool]) -> Iterator[Any]:
@@ -176,7 +201,7 @@ def _load_writers(connection: Connection, about: ColumnElement[bool]) -> Iterato
     yield from connection.execute(select(ranked).where(ranked.c.rank_in_table <= _LOOK_BACK))
 
 
-def _last_write(writers: Sequence[Any], commits: Sequence[Any]) -> _LastWrite:
+def _last_write(writers: Sequence[Any], commits: Sequence[Any], before: Sequence[Any]) -> _LastWrite:
     last = writers[0]
     in_run = tuple(commit.committed_at for commit in commits if commit.committed_at is not None)
     over_runs = tuple(
@@ -185,10 +210,13 @@ def _last_write(writers: Sequence[Any], commits: Sequence[Any]) -> _LastWrite:
     times = in_run if len(in_run) > 2 else (*in_run[:1], *over_runs[1:]) or over_runs
     run_id = None if last.run is None else bytes(last.run)
     job, parent = (last.job_namespace, last.job), (last.parent_namespace, last.parent_job)
+    known = HopCommits(commits, before[0].ended_at if before else None)
     if not commits:
-        return _LastWrite(job, parent, run_id, times or (last.last,))
+        return _LastWrite(job, parent, run_id, times or (last.last,), known)
     newest = commits[0]
-    return _LastWrite(job, parent, run_id, times or (last.last,), newest.barrier, newest.snapshot, newest.version)
+    return _LastWrite(
+        job, parent, run_id, times or (last.last,), known, newest.barrier, newest.snapshot, newest.version
+    )
 
 
 def _failed_attempts(
@@ -248,6 +276,12 @@ def _commits_of_each(
         yield one, sorted(several, key=lambda commit: (-commit.barrier, -(commit.snapshot or 0)))
 
 
+_OF_COMMIT: Final = (
+    *("barrier", "committed_at", "started_at", "ended_at"),
+    *("job_namespace", "job", "parent_namespace", "parent_job", "run"),
+)
+
+
 @cache
 def _commits_of_several(hides_any: bool, size: int) -> Any:
     """Select the last commits on several tables. Each is selected by itself: only so all databases read no more than
@@ -268,7 +302,10 @@ def _commits(hides_any: bool, run: BindParameter[Any], job: BindParameter[Any]) 
     looked up."""
     commit, write = table_of(t.COMMIT), access_of(t.WRITE)
     its = and_(write.c.commit_id == commit.c.id, write.c.barrier == commit.c.barrier)
-    chosen = select(commit.c.committed_at, commit.c.barrier, write.c.snapshot, write.c.version)
+    chosen = select(
+        *(commit.c[name] for name in _OF_COMMIT),
+        *(write.c[name] for name in ("commit_id", "snapshot", "version", "snapshot_time", "file_count", "byte_count")),
+    )
     chosen = chosen.join_from(commit, write, its).where(commit.c.run == run, commit.c.job == job)
     chosen = chosen.where(not_hidden(write.c, commit.c, DATA)) if hides_any else chosen
     return chosen.order_by(commit.c.barrier.desc(), write.c.snapshot.desc()).limit(_LOOK_BACK)
@@ -300,6 +337,12 @@ def _hop(
         error=(failed.error if failed else None) or (run.error if run else None),
         attempted=time_of(failed.at) if failed else None,
     )
+
+
+def _times_and_cost(written: _LastWrite | None, times: HopTimes | None) -> dict[str, Any]:
+    if written is None or times is None:
+        return {}
+    return {"times": times, "cost": trigger_cost(written.commits, _usual(written.times), times)}
 
 
 def _usual(times: Sequence[int]) -> timedelta | None:

@@ -174,7 +174,7 @@ COMMIT = RowKind(
             (
                 *_PARENT,
                 *binaries("run fingerprint"),
-                *longs("batch_id statement committed_at"),
+                *longs("batch_id statement committed_at started_at ended_at"),
                 *texts("application user_name operation evidence"),
             ),
         ),
@@ -213,7 +213,7 @@ READ = RowKind(
 WRITE = RowKind(
     "writes",
     (*longs("barrier"), *binaries("commit_id place_id"), *longs("snapshot"), *texts("version candidates")),
-    maxima=longs("parent_snapshot row_count byte_count"),
+    maxima=longs("parent_snapshot row_count byte_count file_count snapshot_time"),
     partition="barrier",
     owner="commit_id",
 )

@@ -11,6 +11,7 @@ from typing import Any, Final
 from headwater.events import Committed, Event, Gap, Input, JobLineage, Output, StatementFailed
 from headwater.events.base import StringMap
 from headwater.events.catalog import ModificationEffect
+from headwater.events.clock import moment_of
 from headwater.events.health import GapReason
 from headwater.events.identity import Unknown
 from headwater.events.jobs import (
@@ -94,6 +95,7 @@ class CommitTranslator:
                 inputs=inputs,
                 outputs=outputs,
                 **_stream_fields(statement),
+                **_times_of(work.statement_of_sink or (statement,)),
             )
         yield from self._gaps_of(lineage, reads, zip(outcomes, sinks, strict=True), barrier)
 
@@ -251,6 +253,16 @@ def _has_evidence(outcome: WriteResult) -> bool:
 def _stream_fields(statement: Statement) -> dict[str, Any]:
     stream = statement.stream
     return {} if stream is None else {"incarnation": stream.query, "batch_id": stream.batch}
+
+
+def _times_of(statements: Sequence[Statement]) -> dict[str, Any]:
+    """When the statements of a commit began and ended, by Spark."""
+    started = [statement.started for statement in statements]
+    known = None if None in started else min(filter(None, started), default=None)
+    return {
+        "started": None if known is None else moment_of(known * 1000),
+        "ended": moment_of(max(statement.ended for statement in statements) * 1000),
+    }
 
 
 def _only_certain(outcome: WriteResult) -> WriteResult:

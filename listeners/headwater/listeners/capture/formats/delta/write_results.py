@@ -22,6 +22,7 @@ from headwater.listeners.capture.statements import Statement, StatementFacts
 
 _ROWS: Final = ("numOutputRows",)
 _BYTES: Final = ("numOutputBytes", "numTargetBytesAdded", "numAddedBytes")
+_FILES: Final = ("numFiles", "numTargetFilesAdded", "numAddedFiles")
 _CREATING_OPERATIONS: Final = ("CREATE", "REPLACE", "CLONE")
 
 
@@ -60,6 +61,7 @@ def output_of(commit: DeltaCommit, sink: SinkSchema) -> Output:
         replaced=extent_of(commit, kind, sink.options),
         rows=_first_number(commit, _ROWS),
         bytes=_first_number(commit, _BYTES),
+        files=_first_number(commit, _FILES),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from headwater.events import AlterTable, Format, Input, Output, TableName
 from headwater.events.catalog import ModificationCause, ModificationEffect
+from headwater.events.clock import moment_of
 from headwater.events.commit_words import ICEBERG_KINDS
 from headwater.events.identity.text import joined
 from headwater.events.jobs import CommitKind, DatasetRef, OverwriteScope, RangeStart, ReadMode, SinkSchema
@@ -28,6 +29,7 @@ from headwater.listeners.capture.statements import Statement
 
 Commit = Mapping[str, Any]
 _PICKED: Final = "source-snapshot-id"
+_ADDED_FILES: Final = ("added-data-files", "added-delete-files")
 """What Iceberg notes in the summary of a snapshot that was picked."""
 _ROW_CHANGES: Final = frozenset({CommitKind.MERGE, CommitKind.UPDATE, CommitKind.DELETE})
 
@@ -109,6 +111,8 @@ def output_of(commit: Commit, fields: Mapping[str, Any], kind: CommitKind, repla
         replaced=replaced,
         rows=_count(summary, "added-records"),
         bytes=_count(summary, "added-files-size"),
+        files=_added_files(summary),
+        snapshot_time=None if "at" not in commit else moment_of(commit["at"] * 1000),
     )
 
 
@@ -161,6 +165,11 @@ def _extent(commit: Commit, target: WriteTarget) -> OverwriteScope:
 def _count(summary: Mapping[str, str], key: str) -> int | None:
     text = summary.get(key)
     return int(text) if text is not None else None
+
+
+def _added_files(summary: Mapping[str, str]) -> int | None:
+    """A summary leaves out counts that are 0."""
+    return sum(int(summary.get(key, 0)) for key in _ADDED_FILES) if summary else None
 
 
 def _staged_table(statement: Statement) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from headwater.events import AlterTable, Event, Output, Table, TableName, Truncate
 from headwater.events.base import StringMap
 from headwater.events.catalog import CatalogContext, ModificationCause
+from headwater.events.clock import moment_of
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.events.redaction import mask_message
 from headwater.listeners.capture.commands import CommandRule
@@ -110,6 +111,7 @@ def make_output(
         made_from=() if compacts else None,
         rows=None if compacts else commit.get("rows"),
         bytes=None if compacts else commit.get("bytes"),
+        snapshot_time=None if "time" not in commit else moment_of(commit["time"] * 1000),
     )
 
 

@@ -1,0 +1,63 @@
+"""What a real driver captures of a commit's times and files, and what `headwater table late` makes of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from headwater.events import Committed
+from headwater.lineage.mapping import map_event
+from headwater.lineage.questions.lateness import lateness
+from tests.kit.spark.driver import DELTA, ICEBERG, Driver, shared_driver_fixture, the, together
+from tests.kit.stores import open_new_store
+
+pytestmark = [pytest.mark.xdist_group("spark-iceberg-delta"), pytest.mark.needs("iceberg", "delta")]
+
+driver = shared_driver_fixture(together(ICEBERG, DELTA), spark__databricks__delta__snapshotPartitions="1")
+MILLISECOND = timedelta(milliseconds=1)
+
+
+@pytest.mark.parametrize("table_format", ["iceberg", pytest.param("delta", marks=pytest.mark.long)])
+def test_times_and_files_of_a_commit_are_those_of_spark_and_of_the_format(
+    driver: Driver, table_format: str, tmp_path: Path
+) -> None:
+    """It finds times of another statement, or of the report; files that were counted twice or not at all; and a hop
+    that is measured from something else than the end of the commit that was read."""
+    catalog = "ice" if table_format == "iceberg" else "spark_catalog"
+    db = f"{catalog}.{driver.database(catalog)}"
+    source, sink = f"{db}.source", f"{db}.sink"
+    driver.run(*(f"CREATE TABLE {each} (id BIGINT) USING {table_format}" for each in (source, sink)))
+    before = datetime.now(timezone.utc)
+    first = driver.events_of(f"INSERT INTO {source} SELECT /*+ REPARTITION(3) */ id FROM range(30)")
+    between = datetime.now(timezone.utc)
+    second = driver.events_of(f"INSERT INTO {sink} SELECT /*+ REPARTITION(2) */ id FROM {source}")
+    after = datetime.now(timezone.utc)
+    wrote, read = the(Committed, first), the(Committed, second)
+    assert wrote.started is not None
+    assert wrote.ended is not None
+    assert read.started is not None
+    assert read.ended is not None
+    assert before - MILLISECOND <= wrote.started <= wrote.ended <= between
+    assert between - MILLISECOND <= read.started <= read.ended <= after
+    (output,) = read.outputs
+    assert (wrote.outputs[0].files, output.files) == (3, 2)
+    if table_format == "iceberg":
+        (made,) = driver.rows(f"SELECT committed_at, snapshot_id FROM {sink}.snapshots")
+        assert (output.snapshot, output.snapshot_time) == (made.snapshot_id, made.committed_at.astimezone(timezone.utc))
+        assert read.started <= made.committed_at.astimezone(timezone.utc) <= read.ended
+    else:
+        assert output.snapshot_time is None, "what its log says of the time isn't read"
+    with open_new_store(str(tmp_path / "store.db")) as store:
+        store.merge(row for event in (*first, *second) for row in map_event(event))
+        with store.engine.connect() as connection:
+            name = str(read.outputs[0].table)
+            hop, fed = lateness(connection, name)
+    assert hop.times.trigger == read.started - wrote.ended
+    assert hop.times.statement == read.ended - read.started
+    assert fed.times.statement == wrote.ended - wrote.started
+    if table_format == "iceberg":
+        assert hop.times.run is not None
+        assert hop.times.commit is not None
+        assert hop.times.run + hop.times.commit == hop.times.statement
