@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ from headwater.lineage.mapping import map_event
 from headwater.lineage.questions.lateness import lateness
 from tests.kit.spark.driver import DELTA, ICEBERG, Driver, shared_driver_fixture, the, together
 from tests.kit.stores import open_new_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.xdist_group("spark-iceberg-delta"), pytest.mark.needs("iceberg", "delta")]
 
@@ -61,3 +65,36 @@ def test_times_and_files_of_a_commit_are_those_of_spark_and_of_the_format(
         assert hop.times.run is not None
         assert hop.times.commit is not None
         assert hop.times.run + hop.times.commit == hop.times.statement
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_function", [False, True], ids=["a sink", "a function"])
+def test_times_of_a_micro_batch_are_those_of_its_write(driver: Driver, is_function: bool, tmp_path: Path) -> None:
+    """It finds times of the query, of its plan, or of the second of two statements that a function runs."""
+    db = f"ice.{driver.database('ice')}"
+    source, sink = f"{db}.source", f"{db}.sink"
+    driver.run(*(f"CREATE TABLE {each} (id BIGINT) USING iceberg" for each in (source, sink)))
+    driver.run(f"INSERT INTO {source} SELECT id FROM range(3)")
+
+    def write(rows: DataFrame, _: int) -> None:
+        for each in (rows.where("id < 2"), rows.where("id >= 2")):
+            each.writeTo(sink).append()
+
+    def play(spark: SparkSession) -> None:
+        writer = spark.readStream.table(source).writeStream.trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.foreachBatch(write).start() if is_function else writer.toTable(sink)
+        query.awaitTermination()
+
+    before = datetime.now(timezone.utc)
+    committed = the(Committed, driver.events_of(play))
+    assert committed.batch_id == 0
+    assert committed.started is not None
+    assert committed.ended is not None
+    assert before < committed.started <= committed.ended <= datetime.now(timezone.utc)
+    driver.run(f"REFRESH TABLE {sink}")
+    made = [row.committed_at.astimezone(timezone.utc) for row in driver.rows(f"SELECT * FROM {sink}.snapshots")]
+    assert len(made) == len(committed.outputs) == 1 + is_function
+    assert sorted(each.snapshot_time for each in committed.outputs if each.snapshot_time) == sorted(made)
+    assert committed.started <= min(made) <= max(made) <= committed.ended
+    assert [each.files for each in committed.outputs] == [1] * len(made)

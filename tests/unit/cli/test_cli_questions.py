@@ -38,7 +38,7 @@ from headwater.events import (
 )
 from headwater.events.base import StringMap
 from headwater.events.changes import AddColumn
-from headwater.events.jobs import ErrorDetails, JobStatus, Sink
+from headwater.events.jobs import ErrorDetails, JobStatus, ReadMode, Sink
 from headwater.events.tables import Column
 from headwater.lineage.mapping import map_event
 from headwater.lineage.questions.datasets import Dataset
@@ -258,10 +258,10 @@ def test_where_the_time_of_a_late_table_went(run: Run, url: str) -> None:
     made = Output(**place("items"), snapshot=1, made_from=())
     producer.emit(1, Committed, barrier=1, outputs=(made,), started=at(0), ended=at(1))
     for minute in (4, 14, 24):
-        counts = {"files": 3, "bytes": 12 * 2**20, "snapshot_time": at(minute - 0.5)}
+        counts: dict[str, Any] = {"files": 3, "bytes": 12 * 2**20, "snapshot_time": at(minute - 0.5)}
         made = Output(**place("sums"), snapshot=minute, made_from=(0,), **counts)
-        read = Input(**place("items"), snapshot=1, mode="STATE")
-        times = {"started": at(minute - 2), "ended": at(minute)}
+        read = Input(**place("items"), snapshot=1, mode=ReadMode.STATE)
+        times: dict[str, Any] = {"started": at(minute - 2), "ended": at(minute)}
         producer.emit(minute, Committed, barrier=minute, inputs=(read,), outputs=(made,), **times)
     with open_store(url) as store:
         store.merge(row for event in producer.events for row in map_event(event))

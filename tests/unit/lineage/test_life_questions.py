@@ -30,7 +30,7 @@ from headwater.events import (
 )
 from headwater.events.base import StringMap
 from headwater.events.changes import AddColumn, DropColumn, RenameTable, RetypeColumn, SetProperty
-from headwater.events.jobs import ErrorDetails, JobStatus, Sink
+from headwater.events.jobs import ErrorDetails, JobStatus, ReadMode, Sink
 from headwater.events.tables import Column
 from headwater.lineage.questions import LimitReason
 from headwater.lineage.questions.generations import aliases, generations
@@ -356,8 +356,8 @@ class TestLate:
             made = Output(**place("orders"), snapshot=snapshot, made_from=())
             write(load, end, started=at(end - 3), inputs=(), outputs=(made,))
         for snapshot, end in ((7, 12), (8, 22), (8, 32)):
-            read = Input(**place("orders"), snapshot=snapshot, mode="STATE")
-            counts = {"files": 4, "bytes": 4 * MIB, "snapshot_time": at(end - 0.5)}
+            read = Input(**place("orders"), snapshot=snapshot, mode=ReadMode.STATE)
+            counts: dict[str, Any] = {"files": 4, "bytes": 4 * MIB, "snapshot_time": at(end - 0.5)}
             made = Output(**place("daily"), snapshot=end, made_from=(0,), **counts)
             write(roll, end, started=at(end - 1.5), inputs=(read,), outputs=(made,))
         store(connection, load, roll)
@@ -375,15 +375,15 @@ class TestLate:
             store(connection, load, roll)
             return next(iter(lateness(connection, "sales.daily", now=at(60))))
 
-        daily = next_commit(35, Input(**place("orders"), snapshot=9, mode="STATE"))
+        daily = next_commit(35, Input(**place("orders"), snapshot=9, mode=ReadMode.STATE))
         assert daily.times == HopTimes(source=timedelta(0), trigger=13 * MINUTE, statement=MINUTE)
         assert daily.cost is not None
         assert (daily.cost.files_per_day, daily.cost.recommended) == (None, None)
         write(load, 38, inputs=(), outputs=(Output(**place("orders"), snapshot=10, made_from=()),))
-        read = Input(**place("orders"), snapshot=10, mode="STATE")
+        read = Input(**place("orders"), snapshot=10, mode=ReadMode.STATE)
         daily = next_commit(40, read)
         assert (daily.times.source, daily.times.trigger) == (3 * MINUTE, MINUTE)
-        daily = next_commit(45, read, Input(**place("rates"), snapshot=1, mode="STATE"))
+        daily = next_commit(45, read, Input(**place("rates"), snapshot=1, mode=ReadMode.STATE))
         assert (daily.times.source, daily.times.trigger) == (None, None), "the newer of two, of which one isn't known"
         load.emit(46, LineageDeleted, scope="DATA", of_job=JobName(name="load"), before=at(46))
         daily = next_commit(50, read)
