@@ -124,7 +124,7 @@ def test_a_batch_that_ran_again_with_other_numbers_has_the_greatest_of_each(stor
         COMMITTED.model_copy(
             update={
                 "inputs": (source.model_copy(update={"rows": rows, "bytes": size}),),
-                "outputs": (output.model_copy(update={"rows": size, "bytes": rows}),),
+                "outputs": (output.model_copy(update={"rows": size, "bytes": rows, "files": rows}),),
                 "incarnation": COMMITTED.producer,
                 "sequence": number,
                 "family_sequence": number,
@@ -135,7 +135,7 @@ def test_a_batch_that_ran_again_with_other_numbers_has_the_greatest_of_each(stor
     state = RowSet()
     for event in emitted:
         state.merge(map_event(event))
-    assert [row.maxima for kind in (READ, WRITE) for row in state.rows(kind)] == [(10, 500), (1, 500, 10)]
+    assert [row.maxima for kind in (READ, WRITE) for row in state.rows(kind)] == [(10, 500), (1, 500, 10, 10, None)]
     for order in permutations(emitted):
         assert store.digest_of([[each] for each in order]) == state.digest()
 
