@@ -41,6 +41,11 @@ def keeps_rows(write: Sequence[SnapshotWrite]) -> bool:
     )
 
 
+def is_restore(write: SnapshotWrite) -> bool:
+    """Return whether a commit may have given its table back the rows of one of its snapshots, and nothing else."""
+    return write.kind == "RESTORE" and write.restarts
+
+
 def parent_of(write: Sequence[SnapshotWrite]) -> SnapshotRef | None:
     """Return the snapshot that a commit was made on."""
     first = write[0]

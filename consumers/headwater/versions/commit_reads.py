@@ -10,7 +10,6 @@ from headwater.lineage.questions.snapshots import format_job_key
 from headwater.lineage.questions.traversal.context import TraversalContext, is_range, snapshot_ref_of
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite, is_unordered
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.versions.commit_lines import keeps_rows, parent_of
 from headwater.versions.histories import VersionHistories
 from headwater.versions.model import Contents, Doubt, SourceState, Version
 
@@ -66,10 +65,20 @@ class ReadResolver:
         where = (read.snapshot, read.version, read.generation, read.branch, None, None, read.format)
         version = self.version(Version(source, *where), snapshot_ref_of(read, write.at))
         changes = is_range(read)
+        start = self._start(write, read, source) if changes else None
         since = self._beginning(read) if changes else None
+        if since is not None and start is not None and self._is_restored(write, read):
+            since = start.snapshot
         job = format_job_key(write.job)
         state = SourceState(version, read.snapshot, since, False, changes, write.at, job, behind)
-        return OwnRead(state, self._start(write, read, source) if changes else None, commits)
+        return OwnRead(state, start, commits)
+
+    def _is_restored(self, write: SnapshotWrite, read: SnapshotRead) -> bool:
+        """Return whether changes begin at a version that gave the rows of an earlier one back: they go on from that."""
+        if read.dataset is None or read.since is None:
+            return False
+        before = self._histories.writer(SnapshotRef(read.dataset, read.since, read.generation, read.branch, write.at))
+        return bool(before) and self._histories.restored(before) is not None
 
     def _start(self, write: SnapshotWrite, read: SnapshotRead, source: bytes) -> Version | None:
         """Return the version after which changes were read."""
@@ -107,7 +116,7 @@ class ReadResolver:
 
     def _written_version(self, version: Version, write: list[SnapshotWrite]) -> Version:
         dataset, snapshot, position, form = version.dataset, version.snapshot, version.position, version.format
-        while write and position is None and keeps_rows(write) and (before := parent_of(write)) is not None:
+        while write and position is None and (before := self._histories.before(write)) is not None:
             snapshot, write = before.snapshot, self._histories.writer(before)
         if not write:
             return version._replace(snapshot=snapshot)

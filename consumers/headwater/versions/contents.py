@@ -16,7 +16,7 @@ from headwater.lineage.questions.traversal.context import TraversalContext, is_r
 from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, SnapshotWrite
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
 from headwater.lineage.questions.traversal.tombstone_lookup import hidden_text
-from headwater.versions.commit_lines import CommitsRead, find_commits_read, is_parent_unknown, keeps_rows, parent_of
+from headwater.versions.commit_lines import CommitsRead, find_commits_read, is_parent_unknown, parent_of
 from headwater.versions.commit_reads import CommitReads, OwnRead, ReadResolver
 from headwater.versions.histories import TooNear, VersionHistories
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, TableContents, Version
@@ -260,5 +260,5 @@ class ContentsReader:
     def _unknown_version(self, ref: SnapshotRef | None) -> SnapshotRef | None:
         """Return a version, or the one before it that has the same rows, if its writer is unknown."""
         while ref is not None and (write := self._writer(ref)):
-            ref = parent_of(write) if keeps_rows(write) else None
+            ref = self.histories.before(write)
         return ref

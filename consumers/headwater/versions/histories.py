@@ -15,10 +15,11 @@ from headwater.lineage.questions.traversal.context import (
     is_range,
     snapshot_ref_of,
 )
+from headwater.lineage.questions.traversal.hidden_rows import load_marked_reads
 from headwater.lineage.questions.traversal.history_lines import has_writes
 from headwater.lineage.questions.traversal.snapshot_rows import PAIMON, SnapshotRead, SnapshotWrite
 from headwater.lineage.questions.traversal.snapshot_writers import SnapshotRef
-from headwater.versions.commit_lines import keeps_rows, parent_of
+from headwater.versions.commit_lines import is_restore, keeps_rows, parent_of
 from headwater.versions.fixed_versions import ObservedVersion, has_writing_job, load_versions_read
 from headwater.versions.model import Version
 from headwater.versions.shared_tables import SharedTables, TablesBehind
@@ -45,6 +46,7 @@ class VersionHistories:
         self._shared: SharedTables | None = None
         self._behind = TablesBehind(walk.connection, walk.identities)
         self._is_written: dict[bytes, bool] = {}
+        self._restored: dict[bytes, SnapshotRef | None] = {}
         self._versions_read: dict[SnapshotRef, ObservedVersion] = {}
         self.left_out: frozenset[bytes] = frozenset()
         self.runs: set[bytes] = set()
@@ -118,7 +120,7 @@ class VersionHistories:
             new = {*waiting} - seen
             seen |= new
             makers.load(ref for ref in new if makers.near(ref) is None)
-            before = (parent_of(found) for ref in new if (found := self.writer(ref)) and keeps_rows(found))
+            before = (self.before(found) for ref in new if (found := self.writer(ref)))
             waiting = [ref for ref in before if ref is not None]
 
     def is_made_from(self, table: bytes, sources: Collection[bytes]) -> bool:
@@ -174,6 +176,31 @@ class VersionHistories:
         if makers.near(ref) is None:
             makers.load([ref])
         return self.writer(ref)
+
+    def restored(self, write: Sequence[SnapshotWrite]) -> SnapshotRef | None:
+        """Return the snapshot of its own table whose rows a commit gave back, as RESTORE of Delta does, after it was
+        loaded; None for other commits."""
+        first = write[0]
+        if not is_restore(first) or first.commit_id is None:
+            return None
+        if first.id not in self._restored:
+            found = [
+                ref
+                for read in load_marked_reads(self._walk, [(first.commit_id, first.barrier)])
+                if read.hidden is None and not is_range(read) and (ref := snapshot_ref_of(read, first.at)) is not None
+            ]
+            same = len(found) == len(write) == 1 and self._identity(found[0]) == self._identity(first)
+            self._restored[first.id] = found[0] if same else None
+            if same:
+                self.step_to(found[0])
+        return self._restored[first.id]
+
+    def _identity(self, row: SnapshotRef | SnapshotWrite) -> bytes:
+        return self._walk.identities.one(row.dataset or b"", row.generation)
+
+    def before(self, write: Sequence[SnapshotWrite]) -> SnapshotRef | None:
+        """Return the snapshot that has the same rows as the one that a commit made; None if it changed them."""
+        return parent_of(write) if keeps_rows(write) else self.restored(write)
 
     def precedes(self, one: Version, other: Version, most: int = 500) -> bool | None:
         """Return whether a version is an ancestor of another one; None if the parents that are known don't tell."""

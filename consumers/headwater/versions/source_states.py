@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from headwater.events.scalars import Format
-from headwater.versions.commit_lines import keeps_rows
+from headwater.versions.commit_lines import is_restore, keeps_rows
 from headwater.versions.commit_reads import CommitReads, OwnRead
 from headwater.versions.histories import SKEW_MICROS, VersionHistories
 from headwater.versions.model import NOTHING_CONTAINED, Contents, Doubt, SourceState, StateKey, Version
@@ -54,7 +54,7 @@ class StateFolder:
                 states |= itself.states
                 is_grown = False
                 found |= itself.doubts
-                is_part_replaced |= itself.is_part_replaced or own.write.restarts
+                is_part_replaced |= itself.is_part_replaced or (own.write.restarts and not is_restore(own.write))
             else:
                 is_grown &= self._add(states, read, added, is_late=is_late and not own.write.restarts)
         more = added if is_grown else None

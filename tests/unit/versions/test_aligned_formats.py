@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headwater.versions.aligned.formats.iceberg import IcebergTable
-from headwater.versions.aligned.formats.paimon import PaimonTable
+from headwater.versions.aligned.formats.paimon import PaimonTable, runs_without_changes
 from headwater.versions.aligned.formats.protocol import (
     CommitEffect,
     SourceCommit,
@@ -237,6 +237,22 @@ def test_a_log_of_delta_that_was_set_back_or_cleaned_is_noticed(delta: DeltaStor
     assert effects(cleaned.commits_after(TableSnapshot(2, "one"))) == {3: ADDS, 4: ADDS}
 
 
+def test_what_a_restore_of_delta_took_back_is_no_change(delta: DeltaStory) -> None:
+    """It finds a job that stops at a roll-back though it has read nothing of what was rolled back, and one that reads
+    rows which were lost. What came before the snapshot that was restored is changed for whoever has read more."""
+    restore = {"commitInfo": {"operation": "RESTORE", "operationParameters": {"version": 1, "timestamp": None}}}
+    delta.log[4] = [add(), {"remove": {"path": "f"}}, restore]
+    delta.log[5] = [add()]
+    delta.now()
+    assert effects(delta.commits_after(TableSnapshot(0, "one"))) == {1: ADDS, 4: KEEPS, 5: ADDS}
+    assert effects(delta.commits_after(TableSnapshot(1, "one"))) == {4: KEEPS, 5: ADDS}
+    assert effects(delta.commits_after(TableSnapshot(2, "one"))) == {3: CHANGES, 4: CHANGES, 5: ADDS}
+    undo = {"commitInfo": {"operation": "RESTORE", "operationParameters": {"version": 3, "timestamp": None}}}
+    delta.log[6] = [add(), {"remove": {"path": "f"}}, undo]
+    delta.now()
+    assert effects(delta.commits_after(TableSnapshot(1, "one"))) == {2: KEEPS, 3: CHANGES, 6: KEEPS}
+
+
 def test_marks_of_delta_are_transactions(delta: DeltaStory) -> None:
     assert delta.find_mark("a/1/4", 0).snapshot == 1
     assert delta.find_mark("a/1/4", 1).snapshot is None
@@ -255,6 +271,8 @@ class PaimonStory:
     keys: list[str] = field(default_factory=list)
     removing: set[int] = field(default_factory=set)
     properties: dict[str, str] = field(default_factory=dict)
+    files: dict[int, str] = field(default_factory=dict)
+    """Of snapshots that have those of another one."""
 
     def snapshotManager(self) -> Any:  # noqa: N802 - Paimon's names
         return SimpleNamespace(
@@ -279,6 +297,8 @@ class PaimonStory:
             commitUser=lambda: user,
             indexManifest=lambda: index,
             timeMillis=lambda: number,
+            baseManifestList=lambda: "base",
+            deltaManifestList=lambda: self.files.get(number, str(number)),
         )
 
 
@@ -326,6 +346,25 @@ def test_a_roll_back_of_paimon_is_noticed_though_its_numbers_come_again() -> Non
         paimon(story).commits_after(at)
     del story.snapshots[2], story.snapshots[3]
     assert paimon(story).commits_after(at) is None
+
+
+def test_what_a_roll_back_of_paimon_took_back_is_no_change() -> None:
+    """The snapshot that it made has the files of the one that was rolled back to; another overwrite has its own."""
+    kinds = ("APPEND", "APPEND", "APPEND", "OVERWRITE", "APPEND", "OVERWRITE")
+    story = PaimonStory({number: (kind, "u", None) for number, kind in enumerate(kinds, 1)}, files={4: "1"})
+    first = TableSnapshot(1, "5", "u 1")
+    assert effects(paimon(story).commits_after(first)) == {4: KEEPS, 5: ADDS, 6: CHANGES}
+    later = TableSnapshot(2, "5", "u 2")
+    assert effects(paimon(story).commits_after(later)) == {3: ADDS, 4: CHANGES, 5: ADDS, 6: CHANGES}
+
+
+def test_rows_of_a_roll_back_of_paimon_are_added_once() -> None:
+    """Its snapshot tells again what was added before the one that it went back to; what was lost is between."""
+    commits = [
+        *(SourceCommit(2, ADDS, "APPEND"), SourceCommit(5, KEEPS, "OVERWRITE", restores=2)),
+        *(SourceCommit(6, ADDS, "APPEND"), SourceCommit(7, KEEPS, "COMPACT"), SourceCommit(8, CHANGES, "OVERWRITE")),
+    ]
+    assert list(runs_without_changes(commits)) == [(2, 2), (6, 7)]
 
 
 def test_marks_of_paimon_are_users_of_commits() -> None:

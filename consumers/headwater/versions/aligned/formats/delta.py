@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -65,7 +65,7 @@ class DeltaTable(AlignableTable):
         found = list(self._since(at.snapshot))
         if len(found) < self._version - at.snapshot:
             return None
-        return [SourceCommit(commit.version, commit.effect, commit.operation) for commit in found]
+        return [SourceCommit(commit.version, commit.effect, commit.operation, commit.restores) for commit in found]
 
     def additions(
         self,
@@ -186,6 +186,7 @@ class _Commit:
     effect: CommitEffect
     changes_columns: bool
     transactions: frozenset[tuple[str, int]]
+    restores: int | None
 
 
 def _parse(version: int, text: str) -> _Commit:
@@ -198,7 +199,15 @@ def _parse(version: int, text: str) -> _Commit:
     adds = any(map(_adds_rows, actions))
     effect = CommitEffect.CHANGES if removes else CommitEffect.ADDS if adds else CommitEffect.KEEPS
     changes_columns = any("metaData" in action or "protocol" in action for action in actions)
-    return _Commit(version, str(info.get("operation", "UNKNOWN")), effect, changes_columns, transactions)
+    operation = str(info.get("operation", "UNKNOWN"))
+    return _Commit(version, operation, effect, changes_columns, transactions, _restored(operation, info))
+
+
+def _restored(operation: str, info: Mapping[str, Any]) -> int | None:
+    """Return the version that a commit restored; None for other commits, and where it was asked for by a time."""
+    parameters: Mapping[str, Any] = info.get("operationParameters") or {}
+    version = str(parameters.get("version")) if operation == "RESTORE" else ""
+    return int(version) if version.isdecimal() else None
 
 
 def _adds_rows(action: dict[str, Any]) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from headwater.versions.aligned.formats.protocol import (
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _USER_PREFIX: Final = "spark.paimon.commit.user-prefix"
 _KINDS: Final = {"APPEND": CommitEffect.ADDS, "COMPACT": CommitEffect.KEEPS, "ANALYZE": CommitEffect.KEEPS}
+_REPLACES: Final = "OVERWRITE"
 _DELETIONS: Final = "deletion-vectors.enabled"
 
 
@@ -84,7 +85,24 @@ class PaimonTable(AlignableTable):
             return None
         if not self._snapshots.snapshotExists(at.snapshot):
             return None
-        return [self._commit(number) for number in range(at.snapshot + 1, newest + 1)]
+        found = [self._commit(number) for number in range(at.snapshot + 1, newest + 1)]
+        return self._with_restored(at.snapshot, found)
+
+    def _with_restored(self, first: int, commits: Sequence[SourceCommit]) -> list[SourceCommit]:
+        """Return the commits, those that have the very files of an earlier snapshot with its number."""
+        if not any(commit.operation == _REPLACES for commit in commits):
+            return list(commits)
+        seen, found = {self._files_of(first): first}, list[SourceCommit]()
+        for commit in commits:
+            files = self._files_of(commit.snapshot)
+            restored = seen.get(files) if commit.operation == _REPLACES else None
+            found.append(commit if restored is None else replace(commit, restores=restored))
+            seen.setdefault(files, commit.snapshot)
+        return found
+
+    def _files_of(self, snapshot: int) -> tuple[str, str]:
+        found = self._snapshots.snapshot(snapshot)
+        return str(found.baseManifestList()), str(found.deltaManifestList())
 
     def _commit(self, number: int) -> SourceCommit:
         """The kind doesn't say what became of rows: UPDATE and DELETE append files in place of others, or compact the
@@ -117,7 +135,7 @@ class PaimonTable(AlignableTable):
         self.check_generation(until)
         parts = [
             self.spark.read.option("incremental-between", f"{first - 1},{last}").table(self.name)
-            for first, last in _runs_without_changes(commits)
+            for first, last in runs_without_changes(commits)
         ]
         return reduce(lambda one, other: one.unionByName(other), parts)
 
@@ -148,9 +166,16 @@ class PaimonTable(AlignableTable):
         return WriteSearch(None, is_certain=newest >= (after or 0))
 
 
-def _runs_without_changes(commits: Sequence[SourceCommit]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last of neighbouring commits that only add rows or keep them."""
-    for is_changed, several in groupby(commits, key=lambda commit: commit.effect is CommitEffect.CHANGES):
-        numbers = [commit.snapshot for commit in several]
-        if not is_changed:
-            yield numbers[0], numbers[-1]
+def runs_without_changes(commits: Sequence[SourceCommit]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of neighbouring commits that only add rows or keep them. One that gave the files of
+    an earlier snapshot back has those that were added then, and what was taken back is between."""
+    run: list[int] = []
+    for commit in commits:
+        is_left_out = commit.effect is CommitEffect.CHANGES or commit.restores is not None
+        if run and (is_left_out or commit.snapshot != run[-1] + 1):
+            yield run[0], run[-1]
+            run = []
+        if not is_left_out:
+            run.append(commit.snapshot)
+    if run:
+        yield run[0], run[-1]

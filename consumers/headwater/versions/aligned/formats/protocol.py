@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -42,6 +42,8 @@ class SourceCommit:
     effect: CommitEffect
     operation: str
     """What the format calls it."""
+    restores: int | None = None
+    """The snapshot whose rows it gave back, and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class AlignableTable(ABC):
         """Return the commits from this snapshot to the newest one, the oldest first; None if the newest one isn't made
         from this snapshot, or too much has expired to know. An error if the table was made again."""
         self.check_generation(at)
-        return self._commits_after(at)
+        found = self._commits_after(at)
+        return None if found is None else without_taken_back(at.snapshot, found)
 
     def state(self, at: TableSnapshot) -> DataFrame:
         """Return all rows at a snapshot."""
@@ -137,6 +140,23 @@ class AlignableTable(ABC):
                 f"{self.name} was dropped and made again since its snapshot {at.snapshot} became part of a data "
                 "version: align it in a group of another name"
             )
+
+
+def without_taken_back(before: int, commits: Sequence[SourceCommit]) -> list[SourceCommit]:
+    """Return the commits since a snapshot without those that were taken back since. A commit that gave the rows of one
+    of them back, or of that snapshot, keeps rows as they are."""
+    if not any(commit.restores is not None for commit in commits):
+        return list(commits)
+    lines: dict[int, list[SourceCommit]] = {before: []}
+    at = before
+    for commit in commits:
+        restored = None if commit.restores is None else lines.get(commit.restores)
+        if restored is None:
+            lines[commit.snapshot] = [*lines[at], commit]
+        else:
+            lines[commit.snapshot] = [*restored, replace(commit, effect=CommitEffect.KEEPS)]
+        at = commit.snapshot
+    return lines[at]
 
 
 def is_earlier(mark: str, than: str) -> bool:
