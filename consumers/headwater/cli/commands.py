@@ -249,6 +249,16 @@ TREE: Final = Group(
             "the correction of tables and of all that was made from them",
             {"plan": Leaf("correct:plan", "plan how what was made from a wrong snapshot is corrected")},
         ),
+        "rollback": Group(
+            "tables that go back to earlier snapshots, with all that was made from them",
+            {
+                "to": Leaf("rollback:roll_back", "let a table, or a chain of tables, go back to a snapshot"),
+                "undo": Leaf("rollback:undo", "take a roll-back back"),
+                "resume": Leaf("rollback:resume", "go on with a roll-back that was interrupted"),
+                "list": Leaf("rollback:list_rollbacks", "list the roll-backs that the store knows"),
+                "show": Leaf("rollback:show", "show the plan and the steps of a roll-back"),
+            },
+        ),
         "completion": Leaf("help:completion", "print the script by which a shell completes commands and flags"),
     },
 )

@@ -55,7 +55,7 @@ def _wrong_lines(plan: CorrectionPlan) -> list[str]:
         sources = ", ".join(table.made_from) + (" (a cycle)" if table.in_cycle else "")
         wrong = snapshot_ranges(table.snapshots) if table.snapshots else f"no snapshots ({table.format or 'unknown'})"
         rows.append((table.table, wrong, shown(table.newest), shown(table.last_right), sources or "-"))
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _mirror_lines(table: PlannedTable) -> Iterator[str]:
@@ -70,8 +70,8 @@ def _job_lines(job: PlannedJob) -> Iterator[str]:
     sign = "?" if job.lacks_command else ">"
     yield f"  {sign} {job.job}: {', '.join(job.reads) or '-'} -> {', '.join(job.writes)}"
     group = f" of the group {job.group}" if job.group else ""
-    runs = "" if job.kind.value != "batch job" else f" of {_number(job.runs, 'run')}"
-    yield f"      {job.kind.value}{group}, in place of {_number(job.commits, 'commit')}{runs}"
+    runs = "" if job.kind.value != "batch job" else f" of {number_text(job.runs, 'run')}"
+    yield f"      {job.kind.value}{group}, in place of {number_text(job.commits, 'commit')}{runs}"
     if job.checkpoint is not None:
         batch = "" if job.last_right_batch is None else f", right up to batch {job.last_right_batch}"
         yield f"      checkpoint {job.checkpoint}{batch}"
@@ -79,7 +79,7 @@ def _job_lines(job: PlannedJob) -> Iterator[str]:
     if job.lacks_command:
         yield f'      nothing says how it is run: add [jobs."{job.job}"] run = "SCRIPT" to correction.toml'
     last = "" if job.last_duration is None else f"; its last run took {span_text(job.last_duration)}"
-    yield f"      rows: read {_amount(job.read)}, wrote {_amount(job.written)}{last}"
+    yield f"      rows: read {amount_text(job.read)}, wrote {amount_text(job.written)}{last}"
     yield from (f"      {note}" for note in job.notes)
 
 
@@ -103,9 +103,9 @@ def _cost_lines(plan: CorrectionPlan) -> list[str]:
     lines = ["What it costs, by what the wrong commits took"]
     if not plan.needed_jobs:
         return lines
-    lines += [f"  rows     read {_amount(plan.read)}, wrote {_amount(plan.written)}"]
+    lines += [f"  rows     read {amount_text(plan.read)}, wrote {amount_text(plan.written)}"]
     if needed:
-        known = f"{len(needed)} of {_number(len(plan.needed_jobs), 'job')}"
+        known = f"{len(needed)} of {number_text(len(plan.needed_jobs), 'job')}"
         lines.append(f"  time     {span_text(sum(needed[1:], needed[0]))}, the last runs of {known} added up")
     if plan.mode.value == "full":
         lines.append("  in full, jobs read all rows of their inputs, which are more; incrementally those are left out")
@@ -117,9 +117,9 @@ def _cost_lines(plan: CorrectionPlan) -> list[str]:
 
 def _summary(plan: CorrectionPlan) -> str:
     parts = [
-        f"{_number(len(plan.corrected), 'mirror')} to make",
-        f"{_number(len(plan.needed_jobs), 'job')} to run",
-        f"{_number(len(plan.corrected), 'table')} to switch",
+        f"{number_text(len(plan.corrected), 'mirror')} to make",
+        f"{number_text(len(plan.needed_jobs), 'job')} to run",
+        f"{number_text(len(plan.corrected), 'table')} to switch",
     ]
     lacking = sum(job.lacks_command for job in plan.jobs)
     others = [
@@ -132,7 +132,7 @@ def _summary(plan: CorrectionPlan) -> str:
     return f"Plan: {', '.join(parts)}."
 
 
-def _amount(amount: Amount) -> str:
+def amount_text(amount: Amount) -> str:
     if not amount.rows and amount.unknown:
         return "uncounted"
     least = "at least " if amount.unknown else ""
@@ -140,11 +140,11 @@ def _amount(amount: Amount) -> str:
     return f"{least}{amount.rows:,}{size}"
 
 
-def _number(number: int, what: str) -> str:
+def number_text(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         f"  {'  '.join(f'{cell:<{width}}' for cell, width in zip(row, widths, strict=True))}".rstrip() for row in rows

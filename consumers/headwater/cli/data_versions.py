@@ -58,14 +58,14 @@ def _search(parser: Flags) -> None:
     parser.word("tables", str, f"two or more tables: {A_TABLE}", "TABLE", "+")
     parser.flags("at", str, "a version of another table that they have to go with", "TABLE@SNAPSHOT")
     text = "a data version of aligned jobs that they have to go with"
-    parser.flag("data-version", _data_version, None, text, "GROUP@N")
+    parser.flag("data-version", data_version, None, text, "GROUP@N")
     parser.flag("as-of", moment, None, "as it was known at a time: 2026-03-01, 2026-03-01T12:30 or 7d", "TIME")
     parser.flag("look-back", count, "1000", "how many versions of each table are tried", "N")
     text = "only versions that are so much older than the newest at most: 2h, 7d"
     parser.flag("look-back-time", duration, None, text, "DURATION")
 
 
-def _data_version(text: str) -> tuple[str, int]:
+def data_version(text: str) -> tuple[str, int]:
     group, _, number = text.rpartition("@")
     if not group or not is_number(number):
         raise ValueError(f"{text!r} is no data version: write GROUP@N; `headwater version list GROUP` shows them")

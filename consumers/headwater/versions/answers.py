@@ -146,17 +146,22 @@ def text_of_miss(
 
 def text_of_difference(shared: SharedAncestor, lateness: Lateness) -> str:
     """Return what each table contains of one that they share, and who hasn't read its newest version."""
-    contents = [
-        f"{table.label} contains {_names_of(found)}, read {_last_read(found):{_TIME}}"
-        for table, found in shared.contained
-        if found
-    ]
-    text = "; ".join(contents) or f"{shared.dataset.label} itself differs"
+    text = text_of_contents(shared)
     if not lateness.late:
         return text
     since = "" if lateness.newest.made_at is None else f", there since {lateness.newest.made_at:{_TIME}},"
     late = sorted({f"{table.label}{_writer(job)}" for table, job in lateness.late})
     return f"{text}; {lateness.newest.label}{since} isn't yet in {', '.join(late)}"
+
+
+def text_of_contents(shared: SharedAncestor) -> str:
+    """Return what each table contains of one that they share."""
+    contents = [
+        f"{table.label} contains {_names_of(found)}, read {_last_read(found):{_TIME}}"
+        for table, found in shared.contained
+        if found
+    ]
+    return "; ".join(contents) or f"{shared.dataset.label} itself differs"
 
 
 def _writer(job: str | None) -> str:

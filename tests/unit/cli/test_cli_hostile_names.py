@@ -94,6 +94,8 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "store size": (),
     "branch list": (TABLE, "--recorded"),
     "correct plan": (f"{TABLE}@1",),
+    "rollback list": (),
+    "rollback to": (f"{TABLE}@1", "--chain", "--dry-run"),
     "store status": (),
     "table checkpoint": (f"{TABLE}@1",),
     "table history": (TABLE,),
@@ -114,6 +116,10 @@ NOT_ASKED: Mapping[str, str] = {
     **dict.fromkeys(
         (f"branch {each}" for each in ("create", "delete", "merge", "replace-main", "check-expiry")),
         "needs Spark; its answer goes through the same output",
+    ),
+    **dict.fromkeys(
+        (f"rollback {each}" for each in ("undo", "resume", "show")),
+        "needs a roll-back; its answer goes through the same output and text as those of `rollback to`",
     ),
     "completion": "prints a script of ours",
     "conformance listen": "counts events",

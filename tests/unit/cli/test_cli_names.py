@@ -95,6 +95,8 @@ WRONG: Final[dict[tuple[str, str], tuple[str, str]]] = {
     ("version list", "group"): ("shop", "no group 'shop'"),
     ("correct plan", "table"): ("sales.dayly@103", "did you mean lake.sales.daily?"),
     ("correct plan", "only"): ("sales.daily@103 --only sales.dayly", "did you mean lake.sales.daily?"),
+    ("rollback to", "table"): ("sales.dayly@103 --dry-run", "did you mean lake.sales.daily?"),
+    ("rollback to", "data_version"): ("--data-version shop@1 --dry-run", "no data version 1 of 'shop'"),
     ("validate", "what"): ("sales.dayly@3 --run job.py", "did you mean lake.sales.daily?"),
 }
 """By command and flag: how it is called with a wrong name, and what is said then."""
@@ -106,6 +108,7 @@ SNAPSHOTS: Final = {
     "lineage downstream sales.orders@99": "no snapshot '99' of lake.sales.orders",
     "table checkpoint sales.daily@99": "no snapshot '99' of lake.sales.daily",
     "correct plan sales.daily@99": "no snapshot '99' of lake.sales.daily",
+    "rollback to sales.daily@99 --dry-run": "knows no snapshot 99 of lake.sales.daily",
     "lineage path sales.orders@99 sales.daily": "no snapshot '99' of lake.sales.orders",
     "lineage path sales.orders sales.daily@99": "no snapshot '99' of lake.sales.daily",
     "lineage path sales.orders@99 sales.daily@103": "no snapshot '99' of lake.sales.orders",
@@ -126,11 +129,11 @@ OF_OTHER_THINGS: Final = {
 """Names that a store need not know."""
 _NO_NAMES: Final = """
 abort accept_loss aligned all allow anyway archive as_of available_now basis batch before buckets bus by catalog_conf
-catalog_store commands conf config copy dead_letters depth differences direct drain_seconds drop_former dry_run fewest
-from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level look_back look_back_time master
-mode most_invalid name names no_maintenance no_switch of older_than option output patience pause place print_config
-processes properties_file purge reason recorded repair retain samples scope scratch settled since spool_dir start state
-store store_option trigger until until_end with writer_group yes
+catalog_store chain commands conf config copy dead_letters depth differences direct drain_seconds drop_former dry_run
+fewest from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level look_back look_back_time
+master mode most_invalid name names no_maintenance no_switch of older_than option output partial patience pause place
+print_config processes properties_file purge reason recorded repair retain samples scope scratch settled since spool_dir
+start state store store_option trigger until until_end with writer_group yes
 """
 NO_NAMES: Final = frozenset(_NO_NAMES.split())
 """Flags that name no table, column, job, run or snapshot. Dead letters and forwarders have their own errors."""

@@ -37,6 +37,7 @@ ERASE = {
     ("lineage", "delete"),
     ("lineage", "expire"),
     ("lake", "expire"),
+    *(("rollback", each) for each in ("to", "undo")),
     ("archive", "expire"),
     ("spool", "drop"),
     ("store", "purge"),
@@ -45,6 +46,7 @@ ERASE = {
 """These erase, or can't be taken back."""
 LISTS = {
     ("branch", "list"),
+    ("rollback", "list"),
     *(("table", each) for each in ("list", "jobs", "uses", "late", "history", "names", "checkpoint")),
     *(("job", each) for each in ("list", "tables", "runs")),
     *(("lineage", each) for each in ("upstream", "downstream")),
@@ -222,6 +224,7 @@ NO_DOCUMENT: dict[tuple[str, ...], str] = {
     ("version", "align"): "it needs snapshots: test_cli_data_versions.py",
     ("version", "list"): "it needs a group: test_cli_data_versions.py",
     ("correct", "plan"): "it needs snapshots: test_cli_correct.py",
+    **{("rollback", each): "it needs snapshots: test_cli_rollback.py" for each in ("to", "undo", "resume", "show")},
     ("validate",): "it needs a job: test_cli_validate.py",
     ("table", "diff"): "it needs Spark: tests/matrix/test_validate_streams.py",
     ("stream", "fork"): "it needs a checkpoint: tests/unit/versions/test_stream_forks.py",

@@ -18,6 +18,7 @@ from headwater.versions.cuts import Cut
 
 _JOB: Final = "job.json"
 _BARRIERS: Final = "barriers"
+_ROLLED_BACK: Final = "rolled-back"
 _STARTED: Final = "started: what it wrote is looked for in each sink"
 _COMMITTED: Final = "committed: all its writes are done"
 
@@ -101,8 +102,12 @@ class Checkpoint:
 
     def newest(self) -> Barrier | None:
         """Return the newest barrier."""
-        files = sorted((self._directory / _BARRIERS).glob("*.json"))
+        files = self._files()
         return _barrier(_read(files[-1])) if files else None
+
+    def barriers(self) -> list[Barrier]:
+        """Return all barriers, the oldest first."""
+        return [barrier for file in self._files() if (barrier := _barrier(_read(file))) is not None]
 
     def barrier(self, number: int) -> Barrier | None:
         """Return the barrier of a data version; None if the job hasn't had it."""
@@ -119,6 +124,36 @@ class Checkpoint:
             "written at": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         }
         _write(self._file(barrier.number), fields)
+
+    def set_back(self, keeps: int | None, incarnation: str, name: str) -> None:
+        """Take out all barriers behind one, or all of them, and keep them under a name. What the job writes next it
+        writes as another incarnation, so that nothing that it wrote before is taken for it. It can be done again."""
+        kept, start = self._kept(name), _read(self._directory / _JOB)
+        if start is None:
+            raise CheckpointError(f"there is no checkpoint at {self.location} any more")
+        if _read(kept / _JOB) is None:
+            _write(kept / _JOB, start)
+        _write(self._directory / _JOB, {**start, "incarnation": incarnation})
+        for file in self._files():
+            if int(file.stem) > (0 if keeps is None else keeps):
+                _move(file, kept / _BARRIERS)
+
+    def restore(self, name: str) -> None:
+        """Put back what was taken out under a name. It can be done again."""
+        kept = self._kept(name)
+        start = _read(kept / _JOB)
+        if start is None:
+            return
+        for file in sorted((kept / _BARRIERS).glob("*.json")):
+            _move(file, self._directory / _BARRIERS)
+        _write(self._directory / _JOB, start)
+        (kept / _JOB).unlink()
+
+    def _kept(self, name: str) -> Path:
+        return self._directory / _ROLLED_BACK / name
+
+    def _files(self) -> list[Path]:
+        return sorted((self._directory / _BARRIERS).glob("*.json"))
 
     def _file(self, number: int) -> Path:
         return self._directory / _BARRIERS / f"{number:012d}.json"
@@ -168,7 +203,18 @@ def _write(path: Path, fields: Mapping[str, Any]) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
+    _sync(path.parent)
+
+
+def _move(file: Path, directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    file.replace(directory / file.name)
+    _sync(directory)
+    _sync(file.parent)
+
+
+def _sync(path: Path) -> None:
+    directory = os.open(path, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:

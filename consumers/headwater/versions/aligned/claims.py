@@ -9,7 +9,7 @@ from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from typing import Final
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from headwater.errors import ConfigurationError, TerminalError
 from headwater.events.clock import wall_micros
@@ -94,9 +94,7 @@ class GroupClaims:
     def jobs(self) -> list[JobProgress]:
         """Return the jobs of the group, by name."""
         with self._reading() as connection:
-            rows = connection.execute(select(ALIGNED_JOBS).where(_JOB.group_id == self._id)).all()
-        found = [JobProgress(row.job, row.checkpoint, row.epoch, row.done, row.running, row.moved_at) for row in rows]
-        return sorted(found, key=lambda job: job.job)
+            return load_jobs(connection, self.group)
 
     def claim(self, number: int, cut: Cut, job: str) -> DataVersion:
         """Claim a number for a cut that was made from the data version before. Return the data version that has the
@@ -145,6 +143,13 @@ class GroupClaims:
                 f"the checkpoint of {job}: the store was set back, and another job has claimed the number anew. Start "
                 "this job with a new checkpoint, or the group under another name"
             )
+
+    def set_back(self, number: int) -> None:
+        """Take all data versions behind a number out of the group. The next one is claimed anew."""
+        with self._transaction() as connection:
+            newest = update(ALIGNMENT_GROUPS).where(_GROUP.id == self._id, _GROUP.newest > number)
+            connection.execute(newest.values(newest=number))
+            connection.execute(delete(DATA_VERSIONS).where(_VERSION.group_id == self._id, _VERSION.number > number))
 
     def take_over(self, job: str, checkpoint: str) -> int:
         """Register a start of a job, and return its epoch. Older processes of the job are refused from now on."""
@@ -201,8 +206,29 @@ class GroupClaims:
 def groups_in(store: Store) -> list[GroupState]:
     """Return all groups of a store, by name."""
     with translate_errors(store.target.words), store.engine.connect() as connection:
-        found = [_group_state(row) for row in connection.execute(select(ALIGNMENT_GROUPS))]
-    return sorted(found, key=lambda table: table.name)
+        return load_groups(connection)
+
+
+def load_groups(connection: Connection) -> list[GroupState]:
+    """Return all groups, by name."""
+    found = [_group_state(row) for row in connection.execute(select(ALIGNMENT_GROUPS))]
+    return sorted(found, key=lambda group: group.name)
+
+
+def load_data_versions(connection: Connection, group: str) -> list[DataVersion]:
+    """Return all data versions of a group, the newest first."""
+    chosen = select(DATA_VERSIONS).where(_VERSION.group_id == hash_key(ALIGNMENT_GROUPS.name, [group]))
+    return [_data_version(row) for row in connection.execute(chosen.order_by(_VERSION.number.desc()))]
+
+
+def load_jobs(connection: Connection, group: str) -> list[JobProgress]:
+    """Return the jobs of a group, by name."""
+    chosen = select(ALIGNED_JOBS).where(_JOB.group_id == hash_key(ALIGNMENT_GROUPS.name, [group]))
+    found = [
+        JobProgress(row.job, row.checkpoint, row.epoch, row.done, row.running, row.moved_at)
+        for row in connection.execute(chosen)
+    ]
+    return sorted(found, key=lambda job: job.job)
 
 
 def checkpoints_of(connection: Connection, job: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The journal of corrections, in the store: each correction's plan and state, and its steps.
+"""The journal of corrections and roll-backs, in the store: each one's plan and state, and its steps.
 
 A step is noted RUNNING before anything is done for it, and DONE after. Whoever finds it RUNNING asks the table's format
 whether it was done. One process works on a correction: each write names the epoch that it took over with, and a process
@@ -33,6 +33,8 @@ _CORRECTION: Final = CORRECTIONS.c
 _STEP: Final = CORRECTION_STEPS.c
 _PLAN: Final[TypeAdapter[CorrectionPlan]] = TypeAdapter(CorrectionPlan)
 _WORD_LENGTH: Final = 24
+ROLLBACK: Final = "rollback"
+"""The mode of an entry that is a roll-back."""
 
 
 class CorrectionTakenOverError(TerminalError):
@@ -50,10 +52,23 @@ class CorrectionState(str, Enum):
     SWITCHED = "SWITCHED"
     ABORTING = "ABORTING"
     ABORTED = "ABORTED"
+    ROLLING_BACK = "ROLLING_BACK"
+    """Of a roll-back: jobs and tables go back."""
+    ROLLED_BACK = "ROLLED_BACK"
+    UNDOING = "UNDOING"
+    UNDONE = "UNDONE"
 
     @property
     def is_over(self) -> bool:
-        return self in {CorrectionState.SWITCHED, CorrectionState.ABORTED}
+        return self in _OVER
+
+
+_OVER: Final = frozenset(
+    {
+        *(CorrectionState.SWITCHED, CorrectionState.ABORTED),
+        *(CorrectionState.ROLLED_BACK, CorrectionState.UNDONE),
+    }
+)
 
 
 class StepKind(str, Enum):
@@ -71,6 +86,12 @@ class StepKind(str, Enum):
     """Puts a mirror in its table's place."""
     RESUME = "RESUME"
     """Lets a job of production go on."""
+    MOVE_JOB = "MOVE_JOB"
+    """Lets an aligned job go back to an earlier barrier."""
+    MOVE_GROUP = "MOVE_GROUP"
+    """Takes data versions out of a group."""
+    ROLL_BACK = "ROLL_BACK"
+    """Lets a table go back to one of its snapshots."""
 
 
 class StepState(str, Enum):
@@ -132,47 +153,44 @@ class Correction:
         return tuple(step for step in self.steps if step.kind is kind)
 
 
-class CorrectionJournal:
-    """The journal of one correction, `c-20260301-orders-4f2a`."""
+class CorrectionEntry:
+    """One entry of the journal, by its name: a correction, or a roll-back."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self.name: Final = name
         self._id: Final = _id_of(name)
 
-    @classmethod
-    def create(cls, store: Store, plan: CorrectionPlan, steps: Sequence[tuple[StepKind, str]]) -> CorrectionJournal:
-        """Note a new correction with its first steps, in the state BEGINNING."""
+    def note(
+        self,
+        fields: Mapping[str, Any],
+        state: CorrectionState,
+        steps: Sequence[tuple[StepKind, str, Mapping[str, Any]]],
+    ) -> None:
+        """Note a new entry with its first steps: source, snapshot, mode and plan are given."""
         now = wall_micros()
-        journal = cls(store, _new_name(plan.source, moment_of(now)))
-        values = {
-            "id": journal._id,
-            "name": journal.name,
-            "source": plan.source,
-            "snapshot": plan.snapshot,
-            "mode": plan.mode.value,
-            "state": CorrectionState.BEGINNING.value,
-            "plan": _PLAN.dump_json(plan).decode(),
-            "epoch": 0,
-            "made_at": now,
-            "moved_at": now,
-        }
-        with journal._transaction() as connection:
-            connection.execute(insert(CORRECTIONS).values(values))
-            journal._insert(connection, 1, [(kind, subject, {}) for kind, subject in steps])
-        return journal
+        own = {"id": self._id, "name": self.name, "state": state.value, "epoch": 0, "made_at": now, "moved_at": now}
+        with self._transaction() as connection:
+            connection.execute(insert(CORRECTIONS).values({**fields, **own}))
+            self._insert(connection, 1, steps)
 
-    def load(self) -> Correction:
-        """Return the correction as it is now. A ConfigurationError if the store knows none of this name."""
-        with _reading(self._store) as connection:
+    def read(self, *, is_rollback: bool) -> tuple[Row[Any], tuple[CorrectionStep, ...]]:
+        """Return the entry as it is now, and its steps. A ConfigurationError if the store knows none of this name."""
+        with reading(self._store) as connection:
             row = connection.execute(select(CORRECTIONS).where(_CORRECTION.id == self._id)).first()
             query = select(CORRECTION_STEPS).where(_STEP.correction_id == self._id).order_by(_STEP.number)
             steps = connection.execute(query).all()
-        if row is None:
-            known = ", ".join(each.name for each in corrections_in(self._store) if not each.state.is_over)
-            hint = f"corrections that aren't over are {known}" if known else "no correction is under way"
-            raise ConfigurationError(f"the store knows no correction {self.name}: {hint}")
-        return Correction(status=_status(row), plan=_PLAN.validate_json(row.plan), steps=tuple(map(_step, steps)))
+            query = select(_CORRECTION.name, _CORRECTION.state, _CORRECTION.mode)
+            known = [
+                each.name
+                for each in connection.execute(query.order_by(_CORRECTION.made_at.desc()))
+                if not CorrectionState(each.state).is_over and (each.mode == ROLLBACK) is is_rollback
+            ]
+        if row is None or (row.mode == ROLLBACK) is not is_rollback:
+            what = "roll-back" if is_rollback else "correction"
+            hint = f"{what}s that aren't over are {', '.join(known)}" if known else f"no {what} is under way"
+            raise ConfigurationError(f"the store knows no {what} {self.name}: {hint}")
+        return row, tuple(map(_step, steps))
 
     def take_over(self) -> int:
         """Return a new epoch. Processes with an older one are refused from now on."""
@@ -181,7 +199,9 @@ class CorrectionJournal:
             values = {"epoch": _CORRECTION.epoch + 1, "moved_at": wall_micros()}
             connection.execute(update(CORRECTIONS).where(own).values(values))
             found = connection.execute(select(_CORRECTION.epoch).where(own)).scalar()
-        return self.load().status.epoch if found is None else int(found)
+        if found is None:
+            raise ConfigurationError(f"the store knows no correction {self.name}")
+        return int(found)
 
     def move(self, epoch: int, expected: Collection[CorrectionState], state: CorrectionState) -> None:
         """Move the correction from one of the states that are expected to another one."""
@@ -234,6 +254,10 @@ class CorrectionJournal:
             moved_at=moment_of(now),
         )
 
+    def note_detail(self, epoch: int, step: CorrectionStep, detail: Mapping[str, Any]) -> None:
+        """Note something of a step that is RUNNING, before it is done."""
+        self.move_step(epoch, step, StepState.RUNNING, detail)
+
     def _check_epoch(self, connection: Connection, epoch: int) -> None:
         """Take the row's lock, if the epoch is still that of the caller."""
         own = (_CORRECTION.id == self._id, _CORRECTION.epoch == epoch)
@@ -271,10 +295,33 @@ class CorrectionJournal:
             yield connection
 
 
+class CorrectionJournal(CorrectionEntry):
+    """The journal of one correction, `c-20260301-orders-4f2a`."""
+
+    @classmethod
+    def create(cls, store: Store, plan: CorrectionPlan, steps: Sequence[tuple[StepKind, str]]) -> CorrectionJournal:
+        """Note a new correction with its first steps, in the state BEGINNING."""
+        journal = cls(store, new_name("c", plan.source))
+        fields = {
+            "source": plan.source,
+            "snapshot": plan.snapshot,
+            "mode": plan.mode.value,
+            "plan": _PLAN.dump_json(plan).decode(),
+        }
+        journal.note(fields, CorrectionState.BEGINNING, [(kind, subject, {}) for kind, subject in steps])
+        return journal
+
+    def load(self) -> Correction:
+        """Return the correction as it is now. A ConfigurationError if the store knows none of this name."""
+        row, steps = self.read(is_rollback=False)
+        return Correction(status=_status(row), plan=_PLAN.validate_json(row.plan), steps=steps)
+
+
 def corrections_in(store: Store) -> list[CorrectionStatus]:
     """Return all corrections of a store, the newest first."""
-    with _reading(store) as connection:
-        found = [_status(row) for row in connection.execute(select(CORRECTIONS))]
+    with reading(store) as connection:
+        query = select(CORRECTIONS).where(_CORRECTION.mode != ROLLBACK)
+        found = [_status(row) for row in connection.execute(query)]
     return sorted(found, key=lambda each: (each.made_at, each.name), reverse=True)
 
 
@@ -286,7 +333,7 @@ def corrections_of(connection: Connection, names: Collection[str]) -> dict[str, 
 
 
 @contextmanager
-def _reading(store: Store) -> Generator[Connection]:
+def reading(store: Store) -> Generator[Connection]:
     with translate_errors(store.target.words), store.engine.connect() as connection:
         yield connection
 
@@ -295,10 +342,11 @@ def _id_of(name: str) -> bytes:
     return hash_key(CORRECTIONS.name, [name])
 
 
-def _new_name(source: str, now: datetime) -> str:
+def new_name(prefix: str, source: str) -> str:
     """Return a name that can be a part of a table's name in each format once its hyphens are underscores."""
+    now = moment_of(wall_micros())
     word = re.sub(r"\W+", "", source.rpartition(".")[2], flags=re.ASCII).lower()[:_WORD_LENGTH] or "table"
-    return f"c-{now:%Y%m%d}-{word}-{secrets.token_hex(2)}"
+    return f"{prefix}-{now:%Y%m%d}-{word}-{secrets.token_hex(2)}"
 
 
 def _json(detail: Mapping[str, Any]) -> str:

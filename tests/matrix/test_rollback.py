@@ -1,0 +1,164 @@
+"""A chain of tables goes back on the real formats, and goes on from there as if what was lost had never been.
+
+Orders and products make details by an aligned job, and details make revenue by a statement. What each table has to have
+is worked out by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater.lineage.store import Store
+from headwater.versions import check
+from headwater.versions.aligned import AlignedBatch, aligned_query
+from headwater.versions.answers import text_of_contents
+from headwater.versions.correction.journal import CorrectionState
+from headwater.versions.rollback import (
+    RollbackJournal,
+    RollbackPlan,
+    RollbackRefusedError,
+    RollbackRun,
+    begin_rollback,
+    plan_rollback,
+)
+from headwater.versions.rollback.session_tables import SessionTables
+from tests.kit.lineage.scripted_producer import store as put
+from tests.kit.spark.driver import Driver, driver_fixture
+from tests.kit.stores import open_new_store
+from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.needs("iceberg", "delta"),
+    pytest.mark.xdist_group("rollback"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
+]
+
+driver = driver_fixture(EXTENSIONS)
+SAMPLE = "iceberg"
+
+
+class Warehouse:
+    """Orders and products, details that an aligned job makes of them, and their revenue."""
+
+    def __init__(self, driver: Driver, table_format: str, place: Path, store: Store) -> None:
+        self.driver, self.store, self._place = driver, store, place
+        self._tables = SessionTables(driver.spark, store)
+        catalog = CATALOGS[table_format]
+        self.db = f"{catalog}.{driver.database(catalog)}"
+        using = "" if table_format == "paimon" else f" USING {table_format}"
+        self._events = driver.events_of(
+            f"CREATE TABLE {self.db}.products (id INT, price INT){using}",
+            f"CREATE TABLE {self.db}.orders (id INT, product INT, amount INT){using}",
+            f"CREATE TABLE {self.db}.details (id INT, total INT){using}",
+            f"CREATE TABLE {self.db}.revenue (total BIGINT){using}",
+            f"INSERT INTO {self.db}.products VALUES (1, 5), (2, 7)",
+        )
+
+    def run(self, *statements: str) -> None:
+        self._events += self.driver.events_of(*(each.format(db=self.db) for each in statements))
+        self._tell()
+
+    def order(self, number: int, product: int, amount: int) -> None:
+        """Insert an order, and let the jobs run."""
+        self.run(f"INSERT INTO {{db}}.orders VALUES ({number}, {product}, {amount})")
+        self.make_details()
+        self.run("INSERT OVERWRITE {db}.revenue SELECT sum(total) FROM {db}.details")
+
+    def make_details(self) -> None:
+        query = aligned_query(
+            f"shop of {self.db}",
+            {"orders": f"{self.db}.orders", "products": f"{self.db}.products"},
+            name=f"details of {self.db}",
+            checkpoint=str(self._place / "checkpoint"),
+            store=str(self._place / "store.db"),
+            spark=self.driver.spark,
+        )
+
+        def step(batch: AlignedBatch) -> None:
+            orders, products = batch.changes("orders"), batch.state("products").withColumnRenamed("id", "product")
+            rows = orders.join(products, "product").selectExpr("id", "amount * price AS total")
+            batch.write(f"{self.db}.details", rows.writeTo(f"{self.db}.details").append)
+
+        self._events += self.driver.events_of(lambda _: query.run(step))
+        self._tell()
+
+    def _tell(self) -> None:
+        with self.store.engine.begin() as connection:
+            put(connection, self._events)
+
+    @property
+    def content(self) -> dict[str, list[tuple[Any, ...]]]:
+        names = ("orders", "details", "revenue")
+        return {name: sorted(map(tuple, self.driver.rows(f"SELECT * FROM {self.db}.{name}"))) for name in names}
+
+    @property
+    def heads(self) -> dict[str, int]:
+        return {
+            name: self._tables.open(f"{self.db}.{name}").main_head() or 0 for name in ("orders", "details", "revenue")
+        }
+
+    def plan(self, snapshot: int) -> RollbackPlan:
+        with self.store.engine.connect() as connection:
+            return plan_rollback(connection, f"{self.db}.orders@{snapshot}", is_chain=True)
+
+    def roll_back(self, plan: RollbackPlan) -> str:
+        """Carry a plan out, in a session of which nothing is captured, as the command's."""
+        name = begin_rollback(self.store, self._tables, plan).name
+        self.driver.events_of(lambda _: RollbackRun(self.store, self._tables, name).resume())
+        assert RollbackJournal(self.store, name).load().state is CorrectionState.ROLLED_BACK
+        return name
+
+    def undo(self, name: str) -> None:
+        self.driver.events_of(lambda _: RollbackRun(self.store, self._tables, name).undo())
+
+    def differences(self) -> tuple[bool | None, list[str]]:
+        """Return whether the newest versions of all tables belong together, and what differs or isn't known."""
+        with self.store.engine.connect() as connection:
+            found = check(connection, [f"{self.db}.{name}" for name in ("orders", "details", "revenue")])
+        return found.is_consistent, [
+            *(text_of_contents(row) for row in found.rows if not row.is_same),
+            *map(str, found.limits),
+        ]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_new_store(str(tmp_path / "store.db")) as opened:
+        yield opened
+
+
+@pytest.fixture(params=[each if each == SAMPLE else pytest.param(each, marks=pytest.mark.long) for each in FORMATS])
+def warehouse(request: pytest.FixtureRequest, driver: Driver, tmp_path: Path, store: Store) -> Warehouse:
+    found = Warehouse(driver, request.param, tmp_path, store)
+    found.order(1, 1, 3)
+    return found
+
+
+def test_a_chain_goes_back_and_goes_on_as_if_what_was_lost_had_never_been(warehouse: Warehouse) -> None:
+    """The wrong order 2 is in all tables, and order 3 came after it. Nothing else plays a roll-back on real tables."""
+    right, before = warehouse.content, warehouse.heads
+    assert right == {"orders": [(1, 1, 3)], "details": [(1, 15)], "revenue": [(15,)]}
+    warehouse.order(2, 1, 999)
+    warehouse.order(3, 2, 1)
+    wrong = warehouse.content
+    assert wrong["revenue"] == [(15 + 999 * 5 + 7,)]
+    plan = warehouse.plan(before["orders"])
+    assert {table.table.rpartition(".")[2]: table.target for table in plan.going_back} == before
+    assert (plan.is_whole, plan.belong_together) == (True, True)
+    assert [(job.keeps, job.moves) for job in plan.jobs if job.group] == [(1, True)]
+    name = warehouse.roll_back(plan)
+    assert (warehouse.content, warehouse.differences()) == (right, (True, []))
+    warehouse.undo(name)
+    assert warehouse.content == wrong
+    name = warehouse.roll_back(warehouse.plan(before["orders"]))
+    warehouse.order(3, 2, 1)
+    assert warehouse.content == {"orders": [(1, 1, 3), (3, 2, 1)], "details": [(1, 15), (3, 7)], "revenue": [(22,)]}
+    assert warehouse.differences() == (True, [])
+    with pytest.raises(RollbackRefusedError, match="what has come since would be lost"):
+        warehouse.undo(name)
