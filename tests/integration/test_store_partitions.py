@@ -15,12 +15,13 @@ from sqlalchemy import Connection, text
 from headwater.events.barriers import stream_barrier
 from headwater.lineage.bulk import merge_rows
 from headwater.lineage.maintenance.partitions import PARTITIONED, CreatedPartition, Month, make_partitions
-from headwater.lineage.rows import GroupValues, Row, RowTimes
+from headwater.lineage.rows import Row
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql import store_digest
 from headwater.lineage.sql.errors import StoreBusyError
 from headwater.lineage.store import Store, open_store
 from headwater.local import Service
+from tests.kit.lineage.commit_rows import commit_row
 from tests.kit.stores import own_database
 from tests.kit.waiting import attempts, until
 
@@ -46,9 +47,7 @@ def at(year: int, month: int, day: int = 1, millis: int = 0, n: int = 0) -> int:
 
 
 def commit(barrier: int, job: str = "j") -> Row:
-    key = (barrier, b"i" * 16, "default", job)
-    facts = (None, None, None, None, None, None, 7, None, None, None, None)
-    return Row.of(t.COMMIT, key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),))
+    return commit_row(barrier, job, committed_at=7)
 
 
 def edge(barrier: int, number: int) -> Row:

@@ -15,25 +15,21 @@ from typing import Any
 from sqlalchemy import create_engine, make_url, text
 
 from headwater.errors import TransientError
-from headwater.lineage.rows import GroupValues, Row, RowSet, RowTimes
-from headwater.lineage.rows import tables as t
+from headwater.lineage.rows import Row, RowSet
 from headwater.lineage.sql import store_digest
 from headwater.lineage.store import open_store
 from headwater.local import PostgresServer
 from headwater.local.system_user import change_owner, find_unprivileged_user
 from tests.kit.faults.small_disk import SmallDisk
+from tests.kit.lineage.commit_rows import commit_row
 
 _AT_ONCE, _MOST = 200, 500
 
 
 def rows_of(number: int) -> list[Row]:
     """A batch of commits, with words that don't compress."""
-    rows = []
-    for each in range(number * _AT_ONCE, (number + 1) * _AT_ONCE):
-        key = (each, b"i" * 16, "default", f"job{each}")
-        facts = (*(None,) * 6, each, None, None, f"{each:032x}" * 8, None)
-        rows.append(Row.of(t.COMMIT, key, times=RowTimes(7, 7), groups=(GroupValues(b"s" * 33, facts),)))
-    return rows
+    several = range(number * _AT_ONCE, (number + 1) * _AT_ONCE)
+    return [commit_row(each, f"job{each}", committed_at=each, operation=f"{each:032x}" * 8) for each in several]
 
 
 def experience(url: str, disk: SmallDisk, left: int) -> dict[str, Any]:
