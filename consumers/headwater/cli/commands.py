@@ -247,7 +247,16 @@ TREE: Final = Group(
         ),
         "correct": Group(
             "the correction of tables and of all that was made from them",
-            {"plan": Leaf("correct:plan", "plan how what was made from a wrong snapshot is corrected")},
+            {
+                "plan": Leaf("correct:plan", "plan how what was made from a wrong snapshot is corrected"),
+                "begin": Leaf("corrections:begin", "make the mirrors on which tables are corrected"),
+                "sql": Leaf("corrections:sql", "run a statement on the mirrors, to correct the rows"),
+                "run": Leaf("corrections:run", "run the jobs on the mirrors"),
+                "diff": Leaf("corrections:diff", "compare the mirrors with their tables"),
+                "abort": Leaf("corrections:abort", "end a correction, and remove its mirrors"),
+                "list": Leaf("corrections:list_corrections", "list the corrections that were begun"),
+                "show": Leaf("corrections:show", "show a correction with its mirrors and steps"),
+            },
         ),
         "rollback": Group(
             "tables that go back to earlier snapshots, with all that was made from them",

@@ -15,13 +15,16 @@ from headwater.cli.output import CommandOutput, Size
 from headwater.cli.store import add_store
 
 if TYPE_CHECKING:  # SQLAlchemy is imported where a store is opened
+    from sqlalchemy import Connection
+
     from headwater.lineage.questions.commit_facts import Amount
     from headwater.versions.correction import CorrectionPlan, RerunCommands
 
 _MODES = ("full", "incremental")
 
 
-def _flags(parser: Flags) -> None:
+def add_plan(parser: Flags) -> None:
+    """Add the flags of a plan."""
     parser.word("table", str, "the wrong snapshot: catalog.database.table@SNAPSHOT", "TABLE@SNAPSHOT")
     parser.flags("only", str, "correct this table, and those between it and the wrong one", "TABLE")
     text = "full: tables downstream begin empty; incremental: at their last right snapshots"
@@ -37,16 +40,11 @@ them again and how, what that costs, and what can't be corrected. It asks the st
 The exit code is 0 if everything that is known to be wrong can be corrected, and 1 if not.""",
     "headwater correct plan lake.ods.orders@4",
     "headwater correct plan lake.ods.orders@4 --mode incremental --only lake.dws.revenue -o json",
-    flags=[add_store, _flags],
+    flags=[add_store, add_plan],
 )
 def plan(given: Namespace, output: CommandOutput) -> int:
-    from headwater.versions.correction import CorrectionMode, plan_correction  # noqa: PLC0415
-
-    commands = _commands(given.commands)
     with open_connection(given) as connection:
-        found = plan_correction(
-            connection, given.table, mode=CorrectionMode(given.mode), only=given.only, commands=commands
-        )
+        found = make_plan(connection, given)
     if given.output == "text":
         output.answer(plan_text(found))
     else:
@@ -54,7 +52,16 @@ def plan(given: Namespace, output: CommandOutput) -> int:
     return Exit.DONE if found.is_whole else Exit.FAILED
 
 
-def _commands(path: Path | None) -> RerunCommands:
+def make_plan(connection: Connection, given: Namespace) -> CorrectionPlan:
+    """Return the plan that the flags ask for."""
+    from headwater.versions.correction import CorrectionMode, plan_correction  # noqa: PLC0415
+
+    commands, mode = read_commands(given.commands), CorrectionMode(given.mode)
+    return plan_correction(connection, given.table, mode=mode, only=given.only, commands=commands)
+
+
+def read_commands(path: Path | None) -> RerunCommands:
+    """Return how jobs are run, as the file says, or `correction.toml` here."""
     from headwater.versions.correction import FILE_NAME, RerunCommands  # noqa: PLC0415
 
     found = Path(FILE_NAME) if path is None else path

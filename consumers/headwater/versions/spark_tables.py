@@ -109,3 +109,18 @@ def command_session(
         yield spark
     finally:
         spark.stop()
+
+
+def end_jvm() -> None:
+    """End the JVM that pyspark has started in this process, after its session: a later session gets a new one."""
+    from pyspark import SparkContext  # noqa: PLC0415 - an extra
+
+    context: Any = SparkContext
+    gateway = context._gateway  # noqa: SLF001
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return  # it is another program's
+    gateway.shutdown()
+    process.stdin.close()  # the JVM ends with that
+    process.wait()
+    context._gateway = context._jvm = None  # noqa: SLF001

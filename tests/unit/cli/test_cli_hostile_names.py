@@ -96,6 +96,7 @@ ASKED: Mapping[str, tuple[str, ...]] = {
     "correct plan": (f"{TABLE}@1",),
     "rollback list": (),
     "rollback to": (f"{TABLE}@1", "--chain", "--dry-run"),
+    "correct list": (),
     "store status": (),
     "table checkpoint": (f"{TABLE}@1",),
     "table history": (TABLE,),
@@ -120,6 +121,10 @@ NOT_ASKED: Mapping[str, str] = {
     **dict.fromkeys(
         (f"rollback {each}" for each in ("undo", "resume", "show")),
         "needs a roll-back; its answer goes through the same output and text as those of `rollback to`",
+    ),
+    **dict.fromkeys(
+        (f"correct {each}" for each in ("begin", "sql", "run", "diff", "abort", "show")),
+        "needs a correction, which needs Spark; its answer goes through the same output",
     ),
     "completion": "prints a script of ours",
     "conformance listen": "counts events",

@@ -97,6 +97,13 @@ WRONG: Final[dict[tuple[str, str], tuple[str, str]]] = {
     ("correct plan", "only"): ("sales.daily@103 --only sales.dayly", "did you mean lake.sales.daily?"),
     ("rollback to", "table"): ("sales.dayly@103 --dry-run", "did you mean lake.sales.daily?"),
     ("rollback to", "data_version"): ("--data-version shop@1 --dry-run", "no data version 1 of 'shop'"),
+    ("correct begin", "table"): ("sales.dayly@103", "did you mean lake.sales.daily?"),
+    ("correct begin", "only"): ("sales.daily@103 --only sales.dayly", "did you mean lake.sales.daily?"),
+    ("correct sql", "correction"): ("c-1 SELECT", "knows no correction c-1: no correction is under way"),
+    ("correct run", "correction"): ("c-1", "knows no correction c-1: no correction is under way"),
+    ("correct diff", "correction"): ("c-1", "knows no correction c-1: no correction is under way"),
+    ("correct abort", "correction"): ("c-1 --yes", "knows no correction c-1: no correction is under way"),
+    ("correct show", "correction"): ("c-1", "knows no correction c-1: no correction is under way"),
     ("validate", "what"): ("sales.dayly@3 --run job.py", "did you mean lake.sales.daily?"),
 }
 """By command and flag: how it is called with a wrong name, and what is said then."""
@@ -121,6 +128,7 @@ OF_OTHER_THINGS: Final = {
         frozenset({"table", "tag", "main"}),
     ),  # of Spark's catalogs, and of the table itself
     "store init": {"catalog"},  # it is given a name here
+    "correct diff": {"table", "key", "ignore"},  # looked for among the correction's own
     "validate": {"pin", "key", "ignore", "keep", "sink", "run", "group"},  # looked for when the plan is made
     "writer run": {"group"},  # of consumers of the bus
     "pipeline run": {"group"},
@@ -132,8 +140,8 @@ abort accept_loss aligned all allow anyway archive as_of available_now basis bat
 catalog_store chain commands conf config copy dead_letters depth differences direct drain_seconds drop_former dry_run
 fewest from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level look_back look_back_time
 master mode most_invalid name names no_maintenance no_switch of older_than option output partial patience pause place
-print_config processes properties_file purge reason recorded repair retain samples scope scratch settled since spool_dir
-start state store store_option trigger until until_end with writer_group yes
+print_config processes properties_file purge reason recorded repair retain rounds rows samples scope scratch settled
+since spool_dir start state statement store store_option trigger until until_end with writer_group yes
 """
 NO_NAMES: Final = frozenset(_NO_NAMES.split())
 """Flags that name no table, column, job, run or snapshot. Dead letters and forwarders have their own errors."""

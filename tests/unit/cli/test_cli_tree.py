@@ -32,6 +32,7 @@ LEAVES = {path: node for path, node in walk() if isinstance(node, Leaf)}
 GROUPS = {path: node for path, node in walk() if isinstance(node, Group)}
 ERASE = {
     *(("branch", each) for each in ("delete", "merge", "replace-main")),
+    ("correct", "abort"),
     ("dead-letter", "drop"),
     ("dev", "down"),
     ("lineage", "delete"),
@@ -155,7 +156,8 @@ def test_what_gives_a_list_has_a_limit() -> None:
 def test_nothing_but_run_executes() -> None:
     """`headwater run list` runs a script called list: runs are listed by `headwater job runs`."""
     executing = {path for path in LEAVES if path[-1] == "run"}
-    assert executing == {("run",), ("writer", "run"), ("pipeline", "run"), ("archive", "run"), ("forward", "run")}
+    others = {(group, "run") for group in ("writer", "pipeline", "archive", "forward", "correct")}
+    assert executing == {("run",), *others}
 
 
 @pytest.mark.parametrize(
@@ -225,6 +227,10 @@ NO_DOCUMENT: dict[tuple[str, ...], str] = {
     ("version", "list"): "it needs a group: test_cli_data_versions.py",
     ("correct", "plan"): "it needs snapshots: test_cli_correct.py",
     **{("rollback", each): "it needs snapshots: test_cli_rollback.py" for each in ("to", "undo", "resume", "show")},
+    **{
+        ("correct", each): "it needs a correction: test_cli_corrections.py"
+        for each in ("begin", "sql", "run", "diff", "abort", "show")
+    },
     ("validate",): "it needs a job: test_cli_validate.py",
     ("table", "diff"): "it needs Spark: tests/matrix/test_validate_streams.py",
     ("stream", "fork"): "it needs a checkpoint: tests/unit/versions/test_stream_forks.py",

@@ -78,7 +78,8 @@ class DeltaBranches(FormatBranches):
             ".snapshot": branch.tagged_snapshot,
             ".created": branch.created_at.isoformat(),
         }
-        properties = ", ".join(f"'{_PROPERTY}{key}' = '{value}'" for key, value in said.items())
+        known = {key: value for key, value in said.items() if value is not None}
+        properties = ", ".join(f"'{_PROPERTY}{key}' = '{value}'" for key, value in known.items())
         self.spark.sql(
             f"CREATE TABLE {self.name_of(branch)} SHALLOW CLONE {self.name} "
             f"VERSION AS OF {branch.tagged_snapshot} TBLPROPERTIES ({properties})"
@@ -206,6 +207,11 @@ class DeltaBranches(FormatBranches):
         found = find_table(self.spark, name)
         return None if found is None else DeltaBranches(self.spark, name, found)
 
+    def reset(self, branch: Branch, snapshot: int) -> None:
+        loaded = find_table(self.spark, self.name_of(branch))
+        if loaded is not None and int(newest(loaded.table.deltaLog()).version()) != snapshot:
+            self.spark.sql(f"RESTORE TABLE {self.name_of(branch)} TO VERSION AS OF {snapshot}")
+
     def _branch(self, table: str) -> Branch | None:
         name = table[len(str(self.loaded.identifier.name())) + len(_BETWEEN) :]
         loaded = find_table(self.spark, self.name_of(Branch(name, None, None, None, None)))
@@ -216,7 +222,7 @@ class DeltaBranches(FormatBranches):
         if said.get(f"{_PROPERTY}.of") != self.generation or said.get(_PROPERTY, "").lower() != name.lower():
             return None
         created = datetime.fromisoformat(said[f"{_PROPERTY}.created"])
-        tag = said[f"{_PROPERTY}.tag"]
+        tag = said.get(f"{_PROPERTY}.tag")
         return Branch(said[_PROPERTY], tag, int(said[f"{_PROPERTY}.snapshot"]), created, int(head.version()))
 
     def _read(self, version: int) -> str:

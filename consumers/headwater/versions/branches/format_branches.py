@@ -115,6 +115,22 @@ class FormatBranches(ABC):
         """Return the table that a branch is in itself; None where it is a part of this one."""
         return None
 
+    def create_mirror(self, branch: Branch) -> None:
+        """Make a branch of a correction, at its snapshot: no tag of the user's is needed."""
+        self.create(branch)
+
+    def delete_mirror(self, branch: Branch) -> None:
+        """Remove a branch of a correction."""
+        self.delete(branch)
+
+    def empty(self, branch: Branch) -> None:
+        """Remove all rows of a branch, without reading them."""
+        self.spark.sql(f"DELETE FROM {self.name_of(branch)}")  # noqa: S608 - the user's own
+
+    def reset(self, branch: Branch, snapshot: int) -> None:
+        """Let a branch have the rows that it had at a snapshot of its own, in place of what was written to it since."""
+        raise BranchError(f"{self.name} can't be corrected: {self.format} can't set {branch.name} back to {snapshot}")
+
 
 def branches_of(spark: SparkSession, name: str) -> FormatBranches:
     """Return the branches of a table by its name in SQL. A BranchError says why its format has none."""

@@ -206,6 +206,10 @@ class IcebergBranches(FormatBranches):
     def name_of(self, branch: Branch) -> str:
         return f"{self.name}.`branch_{branch.name}`"
 
+    def reset(self, branch: Branch, snapshot: int) -> None:
+        self._commit(lambda builder: builder.setBranchSnapshot(snapshot, branch.name))
+        self.spark.sql(f"REFRESH TABLE {self.name}")
+
     def _branch(self, name: str) -> Branch:
         """Of a branch that another program made, what it was made from is where it leaves main."""
         head, said = self._head(name), dict[str, Any]()

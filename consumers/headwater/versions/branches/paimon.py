@@ -71,6 +71,28 @@ class PaimonBranches(FormatBranches):
     def delete(self, branch: Branch) -> None:
         self._table.deleteBranch(branch.name)
 
+    def create_mirror(self, branch: Branch) -> None:
+        """Paimon makes branches from tags alone, so the mirror brings its own, of the branch's name."""
+        if branch.name not in self._tags():
+            self._table.createTag(branch.name, branch.tagged_snapshot)
+        self._table.createBranch(branch.name, branch.name)
+
+    def delete_mirror(self, branch: Branch) -> None:
+        self._table.deleteBranch(branch.name)
+        if branch.name in self._tags():
+            self._table.deleteTag(branch.name)
+
+    def empty(self, branch: Branch) -> None:
+        commit = self._on(branch.name).newCommit("headwater")
+        try:
+            commit.truncateTable()
+        finally:
+            commit.close()
+
+    def reset(self, branch: Branch, snapshot: int) -> None:
+        if self._head(branch.name) != snapshot:
+            self._on(branch.name).rollbackTo(snapshot)
+
     def plan_move(self, branch: Branch) -> MainMove:
         if branch.head is None:
             raise BranchError(

@@ -7,6 +7,7 @@ rerun_commands    `correction.toml`
 planning          the plan, from the store alone
 model             what a plan says
 journal           corrections that were begun, in the store, and their steps
+execution         corrections carried out, on mirrors
 """
 
 from headwater.versions.correction.model import (

@@ -57,6 +57,21 @@ def comparison_page(found: ResultComparison, versions: Mapping[str, str]) -> str
     return str(Page(title, words, list(_chapters(found, (one, other))), tiles))
 
 
+def comparisons_page(title: str, found: Mapping[str, ResultComparison], sides: Sides) -> str:
+    """Return a page about several tables, each compared with another state of it."""
+    rows = [
+        (name, each.recorded_rows, each.result_rows, each.equal, verdict_of(each, sides))
+        for name, each in found.items()
+    ]
+    changed = [name for name, each in found.items() if not each.is_equal]
+    verdict = f"{len(changed)} of {len(found)} tables differ" if changed else "all tables are equal"
+    chapters = [Chapter("tables", "Tables", verdict, [table(("table", *sides, "equal", "verdict"), rows)])]
+    for number, name in enumerate(changed, 1):
+        parts = [part for chapter in _chapters(found[name], sides) for part in chapter.parts]
+        chapters.append(Chapter(f"table-{number}", name, verdict_of(found[name], sides), parts))
+    return str(Page(title, verdict, chapters, [Tile("Verdict", str(len(changed)), verdict, "tables")]))
+
+
 def as_page(plan: ValidationPlan, outcome: ValidationOutcome, command: Sequence[str]) -> str:
     """Return a page that needs nothing but itself."""
     found = outcome.comparison

@@ -298,6 +298,14 @@ public final class LensCheck {
         return new LensError("the lens '" + lens.name + "' can't pin a streaming read of " + name + ", which goes on with what is written later: read it in batch, or don't pin it and allow it by this name");
     }
 
+    static LensError branchStreamError(LensSpec lens, String name) {
+        return new LensError("the lens '" + lens.name + "' leads " + name + " to a branch, and a stream of Iceberg reads main whatever branch is asked for: read it in batch");
+    }
+
+    static LensError branchError(LensSpec lens, String name) {
+        return new LensError("the lens '" + lens.name + "' leads " + name + " to a branch, which isn't dropped, or made anew as a table: replace its rows, by INSERT OVERWRITE, insertInto or overwritePartitions");
+    }
+
     static LensError sinkError(LensSpec lens, String name) {
         return new LensError("the lens '" + lens.name + "' doesn't redirect the sink of a stream, and it would write " + name + ": write in foreachBatch, or allow it by this name");
     }

@@ -72,6 +72,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         if (node instanceof V2WriteCommand) return write((V2WriteCommand) node);
         if (node.getClass().getSimpleName().equals(HUDI_TRAVEL)) ((LogicalPlan) ((LogicalPlan) node).children().apply(0)).setTagValue(REPLACED, Boolean.TRUE);
         if (node instanceof WriteToStreamStatement) return OwnCheckpoints.of(lens, session, (WriteToStreamStatement) node);
+        if (leadsToBranch((LogicalPlan) node)) return onBranch((LogicalPlan) node);
         if (node instanceof UnresolvedIdentifier) return identifier((UnresolvedIdentifier) node);
         if (node instanceof ResolvedIdentifier) return resolvedIdentifier((ResolvedIdentifier) node);
         if (node instanceof UnresolvedTable) return named((LogicalPlan) node, ((UnresolvedTable) node).multipartIdentifier());
@@ -91,6 +92,7 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
             return pinned(relation.multipartIdentifier(), relation.options(), version, name);
         }
         String other = version == null ? lens.redirectOf(name) : null;
+        if (other != null && relation.isStreaming() && other.startsWith(name + ".")) throw LensCheck.branchStreamError(lens, name);
         if (other != null) return replaced(other, relation.options(), relation.isStreaming());
         if (written().contains(name) && !lens.mayRead(name) && !hasOwnVersion(relation.options())) {
             throw LensCheck.readError(lens, name, true);
@@ -226,6 +228,35 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         String other = name == null ? null : lens.redirectOf(name);
         if (other == null) return (LogicalPlan) write;
         return (LogicalPlan) write.withNewTable(replaced(other, CaseInsensitiveStringMap.empty(), false));
+    }
+
+    /** Whether a command makes, replaces or drops a table whose name leads to a branch. */
+    private boolean leadsToBranch(LogicalPlan command) {
+        String type = command.getClass().getSimpleName();
+        return (type.startsWith("CreateTable") || type.startsWith("ReplaceTable") || type.equals("DropTable")) && branched(command) != null;
+    }
+
+    /** A branch is there only as long as its table, so what makes that if it isn't there does nothing. Anything else would be done to another table, of the branch's name. */
+    private LogicalPlan onBranch(LogicalPlan command) {
+        try {
+            if (command.getClass().getSimpleName().startsWith("CreateTable") && Boolean.TRUE.equals(command.getClass().getMethod("ignoreIfExists").invoke(command))) {
+                return org.apache.spark.sql.catalyst.plans.logical.LocalRelation$.MODULE$.apply(new org.apache.spark.sql.types.StructType());
+            }
+        } catch (ReflectiveOperationException e) {
+            throw LensCheck.branchError(lens, branched(command));
+        }
+        throw LensCheck.branchError(lens, branched(command));
+    }
+
+    private String branched(LogicalPlan command) {
+        for (scala.collection.Iterator all = command.children().iterator(); all.hasNext();) {
+            Object child = all.next();
+            String name = null;
+            if (child instanceof UnresolvedIdentifier) name = TableNames.qualify(((UnresolvedIdentifier) child).nameParts(), session);
+            if (child instanceof ResolvedIdentifier) name = TableNames.of(((ResolvedIdentifier) child).catalog(), ((ResolvedIdentifier) child).identifier());
+            if (name != null && lens.leadsToBranch(name)) return name;
+        }
+        return null;
     }
 
     private LogicalPlan identifier(UnresolvedIdentifier identifier) {

@@ -68,14 +68,21 @@ public final class LensSpec {
         return false;
     }
 
-    /** The full name that stands in this one's place; null if it stands for itself. */
+    /** The full name that stands in this one's place; null if it stands for itself, as a branch does that its table leads to. */
     public String redirectOf(String table) {
         String best = null;
         for (java.util.Iterator all = redirects.keySet().iterator(); all.hasNext();) {
             String from = (String) all.next();
+            if (covers((String) redirects.get(from), table)) continue;
             if (covers(from, table) && (best == null || from.length() > best.length())) best = from;
         }
         return best == null ? null : (String) redirects.get(best) + table.substring(best.length());
+    }
+
+    /** Whether a table leads to a branch of its own. */
+    boolean leadsToBranch(String table) {
+        String target = redirectOf(table);
+        return target != null && (target.startsWith(table + ".") || target.startsWith(table + "$"));
     }
 
     public boolean hasTargets() {

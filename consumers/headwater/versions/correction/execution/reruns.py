@@ -1,0 +1,120 @@
+"""A job's processes on the mirrors: each runs one command of its, as `headwater run` runs a script."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from headwater.versions.correction.execution.tables import CorrectionError, Mirror
+
+_DRIVER: Final = "headwater.versions.correction.execution.job_driver"
+_SECONDS_TO_END: Final = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerunRequest:
+    """What a job's process is told."""
+
+    correction: str
+    command: tuple[str, ...]
+    mirrors: tuple[Mirror, ...]
+    """All of the correction: their tables' names lead to them."""
+    resets: tuple[str, ...]
+    """The tables whose mirrors are set back to where they began, before the job sees them."""
+    allowed: tuple[str, ...]
+    configuration: Mapping[str, str]
+    outcome_file: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerunOutcome:
+    """What became of a job."""
+
+    exit_code: int
+    problems: tuple[str, ...] = ()
+    """Why it can't be taken for done, whatever its exit code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRunner:
+    """Runs commands in processes of their own."""
+
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    """Spark properties, as spark-submit's --conf."""
+    allowed: tuple[str, ...] = ()
+    """Tables and paths that jobs may write although they aren't of the chain."""
+
+    def run(self, correction: str, job: str, command: str, mirrors: Sequence[Mirror], resets: Sequence[str]) -> None:
+        """Run a command of a job. What it prints goes to standard error. A CorrectionError says why it isn't done."""
+        with tempfile.TemporaryDirectory(prefix="headwater-correct-") as folder:
+            request = RerunRequest(
+                correction=correction,
+                command=tuple(shlex.split(command)),
+                mirrors=tuple(mirrors),
+                resets=tuple(resets),
+                allowed=self.allowed,
+                configuration=self.configuration,
+                outcome_file=str(Path(folder) / "outcome.json"),
+            )
+            file = Path(folder) / "request.json"
+            file.write_bytes(dump_request(request))
+            code = _run_process([sys.executable, "-m", _DRIVER, str(file)])
+            outcome_file = Path(request.outcome_file)
+            if outcome_file.exists():
+                outcome = load_outcome(outcome_file.read_bytes())
+            else:
+                outcome = RerunOutcome(exit_code=code, problems=("its process ended before it was through",))
+        if outcome.problems or outcome.exit_code:
+            raise CorrectionError(_failure(correction, job, command, outcome))
+
+
+CommandRunner = Callable[[str, str, str, Sequence[Mirror], Sequence[str]], None]
+"""What `JobRunner.run` is."""
+_REQUEST: Final[TypeAdapter[RerunRequest]] = TypeAdapter(RerunRequest)
+_OUTCOME: Final[TypeAdapter[RerunOutcome]] = TypeAdapter(RerunOutcome)
+
+
+def dump_request(request: RerunRequest) -> bytes:
+    return _REQUEST.dump_json(request)
+
+
+def load_request(data: bytes) -> RerunRequest:
+    return _REQUEST.validate_json(data)
+
+
+def dump_outcome(outcome: RerunOutcome) -> bytes:
+    return _OUTCOME.dump_json(outcome)
+
+
+def load_outcome(data: bytes) -> RerunOutcome:
+    return _OUTCOME.validate_json(data)
+
+
+def _failure(correction: str, job: str, command: str, outcome: RerunOutcome) -> str:
+    ended = f"ended with exit code {outcome.exit_code}" if outcome.exit_code else "isn't done"
+    lines = "".join(f"\n  - {problem}" for problem in outcome.problems)
+    return (
+        f"the job {job} {ended} on the mirrors ({command}){lines}\nProduction wasn't touched. Mend what is wrong, and "
+        f"go on there: `headwater correct run {correction}`"
+    )
+
+
+def _run_process(command: Sequence[str]) -> int:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno()) as process:  # noqa: S603
+        try:
+            return process.wait()
+        except BaseException:
+            process.terminate()
+            try:
+                process.wait(_SECONDS_TO_END)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise

@@ -1,0 +1,130 @@
+"""The tables of a correction in a Spark session: mirrors are branches, as the table's format has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from headwater.versions.aligned.formats import TableLooker
+from headwater.versions.aligned.formats.protocol import AlignableTable, CommitEffect, SourceCommit
+from headwater.versions.branches.format_branches import FormatBranches, branches_of
+from headwater.versions.branches.model import Branch
+from headwater.versions.correction.execution.tables import CorrectionError, CorrectionTables, LaterCommits, Mirror
+from headwater.versions.correction.model import PlannedTable
+from headwater.versions.validation.results import full_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkCorrectionTables(CorrectionTables):
+    """Uses the session's JVM, without a lens."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._looker = TableLooker(spark)
+
+    def make_mirror(self, planned: PlannedTable, branch: str) -> Mirror:
+        formats = branches_of(self._spark, full_name(planned.table))
+        expected = formats.main_head()
+        begins = planned.starts_at if planned.starts_at is not None else expected
+        if begins is None:
+            raise CorrectionError(f"{planned.table} has no snapshot any more: plan the correction anew")
+        found = _find(formats, branch)
+        if found is None:
+            now = datetime.now(timezone.utc).replace(microsecond=0)
+            try:
+                formats.create_mirror(Branch(branch, None, begins, now, begins))
+            except Exception as e:
+                raise CorrectionError(
+                    f"no mirror of {planned.table} can be made at its snapshot {begins}: {_first_line(e)}. If the "
+                    "snapshot has expired, correct from a newer one, or leave the table out by --only"
+                ) from e
+            formats.look()
+            found = _existing(formats, branch)
+        if planned.starts_at is None and not self._spark.table(formats.name_of(found)).isEmpty():
+            formats.empty(found)
+            formats.look()
+            found = _existing(formats, branch)
+        assert found.head is not None  # noqa: S101 - it was made at a snapshot
+        return Mirror(
+            table=planned.table,
+            branch=branch,
+            name=formats.name_of(found),
+            begins_at=found.head,
+            begins_at_in_table=begins,
+            expected=expected,
+        )
+
+    def remove_mirror(self, table: str, branch: str) -> None:
+        formats = branches_of(self._spark, full_name(table))
+        found = _find(formats, branch)
+        if found is not None:
+            formats.delete_mirror(found)
+
+    def head_of_table(self, table: str) -> int | None:
+        return self._looker.source(full_name(table), anew=True).newest()
+
+    def head_of_mirror(self, mirror: Mirror) -> int:
+        formats = branches_of(self._spark, full_name(mirror.table))
+        found = _find(formats, mirror.branch)
+        if found is None or found.head is None:
+            raise CorrectionError(
+                f"the mirror {mirror.name} is gone: somebody has deleted it. Abort the correction, and begin it again"
+            )
+        return found.head
+
+    def later_commits(self, table: str, since: int) -> LaterCommits:
+        now = self._looker.source(full_name(table), anew=True)
+        commits = now.commits_after(now.at(since))
+        if commits is None:
+            raise CorrectionError(
+                f"{table} isn't made from its snapshot {since} any more: it was rolled back or replaced, or snapshots "
+                "have expired. Abort the correction, and plan it anew"
+            )
+        newest = now.newest()
+        return LaterCommits(
+            newest=since if newest is None else newest,
+            count=len(commits),
+            adds=any(commit.effect is CommitEffect.ADDS for commit in commits),
+            obstacles=tuple(_obstacles(now, commits)),
+        )
+
+    def take_over(self, mirror: Mirror, since: int, until: int, mark: str) -> None:
+        name = full_name(mirror.table)
+        target = self._looker.sink(mirror.name)
+        if target is None:
+            raise CorrectionError(f"the mirror {mirror.name} is gone: abort the correction, and begin it again")
+        if target.find_mark(mark, None).snapshot is not None:
+            return
+        source = self._looker.source(name, anew=True)
+        commits = [*(source.commits_after(source.at(since)) or [])]
+        known = next((place for place, commit in enumerate(commits) if commit.snapshot == until), None)
+        if known is None:
+            raise CorrectionError(f"{mirror.table} has no snapshot {until} behind {since} any more: plan it anew")
+        added = [commit for commit in commits[: known + 1] if commit.effect is CommitEffect.ADDS]
+        if added:
+            rows = source.additions(source.at(since), source.at(until), added)
+            target.write_marked(mark, lambda: rows.writeTo(mirror.name).append())
+
+
+def _obstacles(table: AlignableTable, commits: Sequence[SourceCommit]) -> list[str]:
+    changes = [commit for commit in commits if commit.effect is CommitEffect.CHANGES]
+    return [f"{table.name.replace('`', '')}@{each.snapshot} ({each.operation.lower()})" for each in changes]
+
+
+def _find(formats: FormatBranches, branch: str) -> Branch | None:
+    formats.look()
+    return next((each for each in formats.branches() if each.name.lower() == branch.lower()), None)
+
+
+def _existing(formats: FormatBranches, branch: str) -> Branch:
+    found = _find(formats, branch)
+    if found is None:
+        raise CorrectionError(f"the mirror {branch} of {formats.name} is gone as soon as it was made: try again")
+    return found
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,52 @@
+"""A wrong order is corrected in full, by the commands, while production goes on: mirrors have the rows of a history
+without the error, which was worked out by hand, and production's tables have what production made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kit.cases.corrections import TRUTH, WRONG, CorrectedPlace
+from tests.kit.cases.validation import FORMATS
+
+pytestmark = [pytest.mark.timeout(900)]
+
+
+STAGES = [[("details", "details")], [("daily", "revenue"), ("daily", "top10")]]
+"""The jobs by the scripts that they are steps of, each with the table that it writes."""
+
+
+@pytest.fixture
+def make_place(tmp_path: Path, java_home: Path) -> Callable[[str], CorrectedPlace]:
+    def make(name: str) -> CorrectedPlace:
+        extensions, db = FORMATS[name]
+        return CorrectedPlace(tmp_path, java_home, extensions, db, name)
+
+    return make
+
+
+def correct_in_full(place: CorrectedPlace) -> str:
+    """Return the correction's name."""
+    place.begin_story()
+    begun = place.correct("begin", f"{place.database}.orders@{place.wrong_snapshot()}")
+    name = str(begun["correction"])
+    assert [mirror["table"].rpartition(".")[2] for mirror in begun["mirrors"]] == [
+        *("orders", "details", "revenue", "top10"),
+    ]
+    place.go_on(place.repair(name))
+    ran = place.correct("run", name)
+    jobs = [", ".join(f"{job}.{place.database}.{table}" for job, table in stage) for stage in STAGES]
+    assert [each["jobs"] for each in ran["ran"]] == jobs
+    assert (ran["commits"], ran["is_up_to_date"]) == (2, True)
+    return name
+
+
+@pytest.mark.needs("iceberg")
+def test_a_chain_is_corrected_on_mirrors_of_iceberg(make_place: Callable[[str], CorrectedPlace]) -> None:
+    """The whole way, with real processes. No other sample runs a correction's jobs."""
+    place = make_place("iceberg")
+    name = correct_in_full(place)
+    assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}
