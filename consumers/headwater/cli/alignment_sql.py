@@ -24,7 +24,7 @@ def from_clause(tables: Sequence[TableAt]) -> str:
         name = _last(parts)
         alias = name if last[name.casefold()] == 1 else "_".join(parts)
         at = _TRAVEL.get(table.format or "", "VERSION AS OF {}").format(table.snapshot)
-        lines.append(f"{'.'.join(map(_quoted, parts))} {at} AS {_quoted(alias)}")
+        lines.append(f"{'.'.join(map(_quote, parts))} {at} AS {_quote(alias)}")
     return "FROM " + ",\n     ".join(lines) + "\n"
 
 
@@ -46,5 +46,5 @@ def _last(parts: Sequence[str]) -> str:
     return parts[-1].rstrip("/").rpartition("/")[2]
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"

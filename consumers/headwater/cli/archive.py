@@ -69,7 +69,7 @@ def run(given: Namespace, output: CommandOutput) -> int:
     require_bus(given)
     with (
         logging_as(given.log_format, given.log_level),
-        closing(_opened(given)) as archive,
+        closing(_create_archive(given)) as archive,
         _upkeep(archive, given),
     ):
         figures = _archive(archive, given)
@@ -77,7 +77,7 @@ def run(given: Namespace, output: CommandOutput) -> int:
     return Exit.DONE
 
 
-def _opened(given: Any) -> EventArchive:
+def _create_archive(given: Any) -> EventArchive:
     place = given_place(given)
     from headwater.consumers.archive.table import EventArchive  # noqa: PLC0415
 
@@ -146,7 +146,7 @@ _OFFSETS: Final = ("topic", "partition", "first", "end", "why")
     flags=[add_archive],
 )
 def status(given: Namespace, output: CommandOutput) -> int:
-    archive = _opened_existing(given)
+    archive = _open_archive(given)
     from headwater.consumers.archive.ordered_rows import missing_offsets  # noqa: PLC0415
     from headwater.consumers.archive.table import FILE_BYTES  # noqa: PLC0415
 
@@ -189,7 +189,7 @@ removed, and `no record` a mark of a transaction or what a compacted topic had d
     flags=[add_archive],
 )
 def verify(given: Namespace, output: CommandOutput) -> int:
-    archive = _opened_existing(given)
+    archive = _open_archive(given)
     from headwater.consumers.archive.ordered_rows import Verification  # noqa: PLC0415
 
     began, verification = datetime.now(timezone.utc), Verification(archive)
@@ -212,7 +212,7 @@ def verify(given: Namespace, output: CommandOutput) -> int:
     return Exit.FAILED if damages else Exit.DONE
 
 
-def _opened_existing(given: Any) -> EventArchive:
+def _open_archive(given: Any) -> EventArchive:
     place = given_place(given)
     from headwater.consumers.archive.table import EventArchive  # noqa: PLC0415
 

@@ -98,7 +98,7 @@ def _require(given: Namespace, value: object, advice: str) -> None:
         given.parser.error(advice)
 
 
-def _judged(parser: Flags) -> None:
+def _add_strict(parser: Flags) -> None:
     parser.flags("events", str, "a file or directory of events, or a URL that has them", "FILE|URL|DIR")
     parser.flag("observed", Path, None, "the directory that run.py was given by --to", "DIR")
     parser.flags("scenario", str, "only this one", "SCENARIO")
@@ -111,7 +111,7 @@ def _judged(parser: Flags) -> None:
 Files have an event on each line, or a list of them. It ends with 1 where anything is wrong.""",
     "headwater conformance judge --events events.ndjson --observed played",
     "headwater conformance judge --events events.ndjson --observed played --scenario merge --strict -o json",
-    flags=[_judged],
+    flags=[_add_strict],
 )
 def judge_events(given: Namespace, output: CommandOutput) -> int:
     from headwater.conformance import judge, load_scenario, load_scenarios, read_observations  # noqa: PLC0415
@@ -159,7 +159,7 @@ def _show(findings: list[Finding], output: CommandOutput, *, is_for_programs: bo
     output.table("scores", ("scenario", "facts", "seen", "missed", "wrong", "silent"), counts)
 
 
-def _collected(parser: Flags) -> None:
+def _add_target_file(parser: Flags) -> None:
     parser.flag("address", _address, "127.0.0.1:5000", "where to listen; port 0 is any free one", "HOST:PORT")
     parser.flag("to", Path, None, "each event becomes a line of this file", "FILE")
 
@@ -177,7 +177,7 @@ def _address(text: str) -> tuple[str, int]:
 It answers 201 to what is posted to any path, /api/v1/lineage say.""",
     "headwater conformance listen --to events.ndjson",
     "headwater conformance listen --address 127.0.0.1:5055 --to events.ndjson",
-    flags=[_collected],
+    flags=[_add_target_file],
 )
 def listen(given: Namespace, output: CommandOutput) -> int:
     from headwater.conformance.collecting import EventCollector  # noqa: PLC0415

@@ -118,7 +118,7 @@ a writer would. Those of a forwarder are sent by the process that runs it, withi
 )
 def retry(given: Namespace, output: CommandOutput) -> int:
     with opened_letters(given, is_retry=True, readonly=False) as owner:
-        outcomes = list(owner.retry(_chosen(given, owner)))
+        outcomes = list(owner.retry(_choose_names(given, owner)))
     is_sent_later = given.of.kind == FORWARDER
     success = "to be sent" if is_sent_later else "stored"
     rows = [(name, success if words is None else "waits", words) for name, words in outcomes]
@@ -139,7 +139,7 @@ They stay in the list with --all; those of drivers are removed.""",
 )
 def drop(given: Namespace, output: CommandOutput) -> int:
     with opened_letters(given, readonly=given.dry_run) as owner:
-        names = _chosen(given, owner)
+        names = _choose_names(given, owner)
         letters = [(name, owner.get(name)) for name in names]
         rows = [(name, letter.reason, letter.kind, _place(letter)) for name, letter in letters]
         output.table("dead letters", ("name", "reason", "kind", "place"), rows, "To drop")
@@ -153,7 +153,7 @@ def drop(given: Namespace, output: CommandOutput) -> int:
         return erase(given, output, f"{len(names)} events will never be {verb}: drop them?", work, is_nothing=not names)
 
 
-def _chosen(given: Namespace, owner: LetterOwner) -> Sequence[str]:
+def _choose_names(given: Namespace, owner: LetterOwner) -> Sequence[str]:
     """Return the names that are given, or those of all that wait."""
     if given.all:
         return list(dict.fromkeys(name for name, _ in owner.letters()))

@@ -132,14 +132,14 @@ def fish(tree: Sequence[Completions]) -> str:
 def _fish(words: Completions) -> Iterator[str]:
     at = f"-n '__headwater_at \"{' '.join(['headwater', *words.path])}\"'"
     for name, text in words.commands.items():
-        yield f"complete -c headwater {at} -f -a {name} -d {_quoted(text)}"
+        yield f"complete -c headwater {at} -f -a {name} -d {_quote(text)}"
     for option in words.options:
         names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
         value = f" -x -a '{' '.join(option.choices)}'" if option.choices else " -r" if option.takes_value else ""
-        yield f"complete -c headwater {at} {names}{value} -d {_quoted(option.text)}"
+        yield f"complete -c headwater {at} {names}{value} -d {_quote(option.text)}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

@@ -154,7 +154,7 @@ def _rebuild(given: Any, output: CommandOutput) -> int:
     with _opened_sources(given, stored) as sources, bulk_reader(given) as make_bulk_reader:
         show = ProgressLines(given.output, sys.stderr).show
         result = Replay(
-            options, sources, settings, show, copied=_copied(given), make_bulk_reader=make_bulk_reader
+            options, sources, settings, show, copied=_find_copied_store(given), make_bulk_reader=make_bulk_reader
         ).run()
     give_result(output, result)
     return Exit.DONE
@@ -184,7 +184,7 @@ def _given_sources(given: Any) -> list[str]:
     return list(getattr(given, "from") or ())
 
 
-def _copied(given: Any) -> CopiedStore | None:
+def _find_copied_store(given: Any) -> CopiedStore | None:
     from headwater.consumers.replay.preparation import CopiedStore  # noqa: PLC0415
 
     first = _given_sources(given)[0]

@@ -112,7 +112,9 @@ def _difference(difference: RowDifference) -> tuple[str, str, str, str]:
     row = difference.one or difference.other
     assert row is not None  # noqa: S101 - one side has it
     names = (field.name for field in row.kind.key)
-    key = ", ".join(f"{name}={_shown(value)}" for name, value in zip(names, row.key, strict=True) if value is not None)
+    key = ", ".join(
+        f"{name}={_shorten(value)}" for name, value in zip(names, row.key, strict=True) if value is not None
+    )
     return (difference.kind.name, difference.side, key, ", ".join(_changes(difference)))
 
 
@@ -122,9 +124,9 @@ def _changes(difference: RowDifference) -> Iterator[str]:
         return
     mine, theirs = one.as_dict | one.times._asdict(), other.as_dict | other.times._asdict()
     for name in difference.columns:
-        yield f"{name}: {_shown(mine[name])} / {_shown(theirs[name])}" if name in mine else name
+        yield f"{name}: {_shorten(mine[name])} / {_shorten(theirs[name])}" if name in mine else name
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = value.hex() if isinstance(value, bytes) else str(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

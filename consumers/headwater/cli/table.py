@@ -209,7 +209,7 @@ def history(given: Namespace, output: CommandOutput) -> int:
         with open_connection(given) as connection:
             answer = question(connection, given.table, since=given.since, until=given.until)
         columns = ("at", "what", "changes", "schema", "made snapshot", "branch", "generation", "note")
-        give(given, output, "history", answer, columns=columns, row=_modified, title=f"History of {given.table}")
+        give(given, output, "history", answer, columns=columns, row=_history_row, title=f"History of {given.table}")
         return Exit.DONE
     one, other = given.snapshots
     with open_connection(given) as connection:
@@ -226,7 +226,7 @@ def history(given: Namespace, output: CommandOutput) -> int:
     return Exit.DONE
 
 
-def _modified(each: HistoryEntry) -> Sequence[object]:
+def _history_row(each: HistoryEntry) -> Sequence[object]:
     notes = [] if each.is_known else ["may have done nothing"]
     notes += ["by a write"] if each.cause == "WRITE" else []
     made = snapshot_text(each.produced)

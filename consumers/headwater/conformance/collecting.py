@@ -46,7 +46,7 @@ def read_events(places: Iterable[str]) -> tuple[list[ReportedEvent], int]:
 def _documents(place: str) -> Iterator[object]:
     for name in _names(place):
         text = _download(name) if _is_url(name) else _text(Path(name))
-        found = _parsed(text)
+        found = _parse(text)
         if found is None:
             for number, line in enumerate(text.splitlines(), 1):
                 if line.strip():
@@ -55,7 +55,7 @@ def _documents(place: str) -> Iterator[object]:
             yield from found if isinstance(found, list) else [found]
 
 
-def _parsed(text: str) -> object:
+def _parse(text: str) -> object:
     """Return the one document that the text is; None where it is several, or none."""
     try:
         return json.loads(text)

@@ -122,7 +122,7 @@ def _accesses(view: StepView, access: _Access) -> Iterator[FactResult]:
     found = [view.identities.shown(each) for each in access.reported]
     for role, labels in access.expected.items():
         fact = f"{access.verb} {role}"
-        yield seen(fact) if role in found else missed(fact, f"{role} isn't among {_listed(found)}")
+        yield seen(fact) if role in found else missed(fact, f"{role} isn't among {_list_text(found)}")
         if labels:
             of_role = [each for each in access.reported if view.identities.role_of(each) == role]
             versions = {_version(view, label) for label in labels}
@@ -209,7 +209,7 @@ def _previous(view: StepView, role: DatasetRole, old: DatasetRole) -> FactResult
     return seen(fact) if names else missed(fact, f"that it was {old} isn't reported")
 
 
-def _listed(words: Iterable[str]) -> str:
+def _list_text(words: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(words)) or "what is reported: nothing"
 
 

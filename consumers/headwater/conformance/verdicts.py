@@ -50,16 +50,18 @@ def compare_sets(fact: str, expected: Collection[str], claimed: Collection[str],
     """Judge a set: what is claimed beyond it is wrong, what isn't claimed is missed."""
     extra, absent = sorted(set(claimed) - set(expected)), sorted(set(expected) - set(claimed))
     if extra:
-        return FactResult(fact, Verdict.WRONG, f"{what} {_listed(extra)} reported, true is {_listed(sorted(expected))}")
+        return FactResult(
+            fact, Verdict.WRONG, f"{what} {_list_text(extra)} reported, true is {_list_text(sorted(expected))}"
+        )
     if absent:
-        return FactResult(fact, Verdict.MISSED, f"{what} {_listed(absent)} isn't reported")
+        return FactResult(fact, Verdict.MISSED, f"{what} {_list_text(absent)} isn't reported")
     return FactResult(fact, Verdict.SEEN)
 
 
 def refuse_extra(fact: str, allowed: Collection[str], claimed: Iterable[str]) -> FactResult:
     """Judge that nothing else is claimed."""
     extra = sorted(set(claimed) - set(allowed))
-    return FactResult(fact, Verdict.WRONG, f"reported is also {_listed(extra)}") if extra else seen(fact)
+    return FactResult(fact, Verdict.WRONG, f"reported is also {_list_text(extra)}") if extra else seen(fact)
 
 
 def seen(fact: str) -> FactResult:
@@ -77,7 +79,7 @@ def wrong(fact: str, reason: str) -> FactResult:
     return FactResult(fact, Verdict.WRONG, reason)
 
 
-def _listed(words: Iterable[str]) -> str:
+def _list_text(words: Iterable[str]) -> str:
     return ", ".join(words) or "nothing"
 
 

@@ -54,7 +54,7 @@ class NameFilter(Config):
     @cached_property
     def _rules(self) -> Collection[_Rule]:
         patterns = ((self.jobs, jobs_in), (self.catalogs, catalogs_in), (self.datasets, datasets_in))
-        return [(_compiled(each), names) for each, names in patterns if each]
+        return [(_compile(each), names) for each, names in patterns if each]
 
     @cached_property
     def _kinds(self) -> frozenset[str]:
@@ -82,7 +82,7 @@ _Rule: TypeAlias = tuple[Collection[re.Pattern[str]], Callable[[Event], Iterable
 EVERYTHING: Final = NameFilter()
 
 
-def _compiled(patterns: Patterns) -> list[re.Pattern[str]]:
+def _compile(patterns: Patterns) -> list[re.Pattern[str]]:
     return [name_pattern(pattern) for pattern in patterns]
 
 

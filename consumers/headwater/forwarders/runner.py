@@ -84,7 +84,7 @@ class ForwarderRunner:
             isolate_after=settings.config.isolate_after,
         )
         redelivery = BatchDelivery(
-            forwarder, self.metrics, timeout=timeout, pause=self._pause, still_wanted=_unchanged, waits=waits
+            forwarder, self.metrics, timeout=timeout, pause=self._pause, still_wanted=_pass_through, waits=waits
         )
         self._retry = LetterRetry(self._letters, redelivery, self.metrics)
         self._codec = Codec()
@@ -283,7 +283,7 @@ class RateLimiter:
             await pause(wait)
 
 
-def _unchanged(events: Sequence[BusEvent]) -> Sequence[BusEvent]:
+def _pass_through(events: Sequence[BusEvent]) -> Sequence[BusEvent]:
     return events
 
 

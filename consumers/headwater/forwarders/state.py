@@ -91,7 +91,7 @@ class ForwarderState:
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection, None, None]:
         """Write within the block, all of it or nothing."""
-        with self._lock, _translated(self.path):
+        with self._lock, _translate_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -102,7 +102,7 @@ class ForwarderState:
                 raise
 
     def select(self, statement: str, *values: Any) -> list[Any]:
-        with self._lock, _translated(self.path):
+        with self._lock, _translate_errors(self.path):
             return self._connection.execute(statement, values).fetchall()
 
     def close(self) -> None:
@@ -118,7 +118,7 @@ class ForwarderState:
 
 
 @contextmanager
-def _translated(path: Path) -> Generator[None, None, None]:
+def _translate_errors(path: Path) -> Generator[None, None, None]:
     try:
         yield
     except sqlite3.OperationalError as e:  # a full disk, a lock

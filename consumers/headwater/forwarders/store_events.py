@@ -91,7 +91,7 @@ def modification_event(row: StoredRow) -> Event | None:
         fields |= {"identifier": _table_name(row), "dataset": _dataset(row), "generation": row["generation"]}
         fields |= {"on_branch": row["branch"], "schema_id": row["schema_id"], "produced": row["produced"]}
         fields["parent"] = row["parent_snapshot"]
-    return _validated(kind, fields)
+    return _validate(kind, fields)
 
 
 def lineage_event(rows: LineageRows) -> JobLineage:
@@ -118,7 +118,7 @@ def lineage_event(rows: LineageRows) -> JobLineage:
         "columns": columns,
         "columns_omitted": bool(row["columns_omitted"]),
     }
-    event = _validated(JobLineage, fields)
+    event = _validate(JobLineage, fields)
     assert isinstance(event, JobLineage)  # noqa: S101 - it was asked for
     return event
 
@@ -146,7 +146,7 @@ def commit_event(rows: CommitRows) -> Committed:
         "outputs": [_output(write, rows, places) for write in rows.writes],
         **_times(row, started="started_at", ended="ended_at"),
     }
-    event = _validated(Committed, fields)
+    event = _validate(Committed, fields)
     assert isinstance(event, Committed)  # noqa: S101 - it was asked for
     return event
 
@@ -213,7 +213,7 @@ def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _validated(kind: type[Event], fields: Mapping[str, Any]) -> Event:
+def _validate(kind: type[Event], fields: Mapping[str, Any]) -> Event:
     try:
         return kind.model_validate(_present(fields))
     except ValueError as e:

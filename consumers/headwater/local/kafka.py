@@ -176,10 +176,10 @@ def metadata_fault(config: Mapping[str, Any], *, node: int | None = None, cluste
 
 def properties_text(settings: Mapping[str, str]) -> str:
     """Return a Java properties file: backslashes doubled, everything beyond ASCII as \\uXXXX."""
-    return "".join(f"{key}={_escaped(value)}\n" for key, value in settings.items())
+    return "".join(f"{key}={_escape(value)}\n" for key, value in settings.items())
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     plain = value.replace("\\", "\\\\").replace("\n", "\\n")
     units = plain.encode("utf-16-be")
     codes = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))

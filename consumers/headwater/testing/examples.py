@@ -312,7 +312,7 @@ DRAFTS: Final[tuple[Event, ...]] = (
 )
 
 
-def _stamped(draft: Event, sequence: int) -> Event:
+def _stamp(draft: Event, sequence: int) -> Event:
     envelope = {
         "producer": PRODUCER,
         "sequence": sequence,
@@ -324,5 +324,5 @@ def _stamped(draft: Event, sequence: int) -> Event:
     return draft.model_copy(update={"job": JOB, **envelope} if draft.job is None else envelope)
 
 
-EXAMPLES: Final[tuple[Event, ...]] = tuple(_stamped(draft, number) for number, draft in enumerate(DRAFTS, 1))
+EXAMPLES: Final[tuple[Event, ...]] = tuple(_stamp(draft, number) for number, draft in enumerate(DRAFTS, 1))
 """Stamped by one producer, in order: at least one of every kind."""

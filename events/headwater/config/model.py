@@ -53,7 +53,7 @@ def read_config(config: type[C], values: Mapping[str, str], *, prefix: str = "",
         if key.startswith(prefix):
             fault = _put(content, keys, key[len(prefix) :], value, before)
             faults += [fault] if fault else []
-    return _validated(config, content, keys, before, faults)
+    return _validate(config, content, keys, before, faults)
 
 
 def read_usable_config(
@@ -135,7 +135,7 @@ def _items(value: str) -> list[str]:
     return [item.strip() for item in value.split(",") if item.strip()]
 
 
-def _validated(config: type[C], content: Mapping[str, Any], keys: Keys, before: str, faults: list[str]) -> C:
+def _validate(config: type[C], content: Mapping[str, Any], keys: Keys, before: str, faults: list[str]) -> C:
     made: C | None = None
     try:
         made = config.model_validate(content)

@@ -54,7 +54,7 @@ def from_file(path: Path | str, *, is_strict: bool = True) -> dict[str, str]:
     found: dict[str, tuple[str, int]] = {}
     for number, line in _lines(text):
         match = _SEPARATOR.fullmatch(line)
-        key, value = (_unescaped(part) for part in match.groups()) if match else ("", "")
+        key, value = (_unescape(part) for part in match.groups()) if match else ("", "")
         if not key and is_strict:
             raise ConfigurationError(f"{path}, line {number}: a key is missing: write key = value")
         if key in found and is_strict:
@@ -161,7 +161,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield number, line
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     def meant(match: re.Match[str]) -> str:
         escape = match[1]
         return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)

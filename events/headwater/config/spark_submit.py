@@ -77,13 +77,13 @@ def _without_files(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _write(file: Path, properties: Mapping[str, str]) -> None:
-    lines = [f"{_escaped(key, is_key=True)}={_escaped(value, is_key=False)}\n" for key, value in properties.items()]
+    lines = [f"{_escape(key, is_key=True)}={_escape(value, is_key=False)}\n" for key, value in properties.items()]
     descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as out:
         out.writelines(lines)
 
 
-def _escaped(text: str, *, is_key: bool) -> str:
+def _escape(text: str, *, is_key: bool) -> str:
     """Return text as java.util.Properties reads it."""
     escaped = "".join(_ESCAPES.get(each, each) for each in text)
     if is_key:

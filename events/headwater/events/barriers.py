@@ -23,8 +23,8 @@ def stream_barrier(began_millis: int, batch_id: int) -> int:
     """The barrier of a micro-batch of the incarnation that began then."""
     if batch_id < 0:
         raise ValueError(f"a batch id counts from 0, but this one is {batch_id}")
-    barrier = (_checked(began_millis) << _N_BITS) + batch_id
-    _checked(barrier >> _N_BITS)
+    barrier = (_check(began_millis) << _N_BITS) + batch_id
+    _check(barrier >> _N_BITS)
     return barrier
 
 
@@ -44,7 +44,7 @@ class BatchBarriers:
     def next(self, millis: int) -> int:
         """A barrier greater than all before it, at these milliseconds if they aren't used up or gone by."""
         with self._lock:
-            self._last = self._next_after(_checked(millis))
+            self._last = self._next_after(_check(millis))
             at, counter = self._last
         return (at << _N_BITS) + self._producer_bits + counter
 
@@ -57,7 +57,7 @@ class BatchBarriers:
         return last + 1, 0
 
 
-def _checked(millis: int) -> int:
+def _check(millis: int) -> int:
     if not 0 <= millis <= MAX_MILLIS:
         raise ValueError(f"milliseconds since 1970 must be from 0 to {MAX_MILLIS}, but these are {millis}")
     return millis

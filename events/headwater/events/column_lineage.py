@@ -135,9 +135,9 @@ def _unpack_group(
         raise ValueError("a group of edges between columns is empty")
     output, number, derivation = group["output"], group["input"], group["derivation"]
     members = zip(
-        _found(sources, paths, len(sources)),
-        _found(group["targets"], paths, len(sources)),
-        _found(group["expressions"], texts, len(sources)),
+        _values_at(sources, paths, len(sources)),
+        _values_at(group["targets"], paths, len(sources)),
+        _values_at(group["expressions"], texts, len(sources)),
         strict=True,
     )
     return [
@@ -153,7 +153,7 @@ def _unpack_group(
     ]
 
 
-def _found(places: Sequence[int], known: Sequence[Any], count: int) -> Iterable[Any]:
+def _values_at(places: Sequence[int], known: Sequence[Any], count: int) -> Iterable[Any]:
     """Return what stands at these places, or as many times None if there are no places."""
     if not places:
         return [None] * count

@@ -39,7 +39,7 @@ def reductions(event: E_) -> Iterator[tuple[E_, tuple[str, ...]]]:
     lost: tuple[str, ...] = ()
     for each in _REDUCTIONS:
         if each.has(type(event)) or fields_with(type(event), each.has):
-            event = _reduced(event, each)
+            event = _reduce(event, each)
             lost = (*lost, each.words) if each.words else lost
             yield event, lost
 
@@ -80,15 +80,15 @@ def omission(event: Event, lost: tuple[str, ...], limit: int) -> Gap:
     return Gap(reason=GapReason.NOT_SUPPORTED, detail=detail).model_copy(update=envelope)
 
 
-def _reduced(model: Any, reduction: _Reduction) -> Any:
+def _reduce(model: Any, reduction: _Reduction) -> Any:
     kind: type[Model] = type(model)
     update = reduction.change(model) if reduction.has(kind) else {}
     for name in fields_with(kind, reduction.has):
         value = getattr(model, name)
         if isinstance(value, Model):
-            update[name] = _reduced(value, reduction)
+            update[name] = _reduce(value, reduction)
         elif value and name not in update:
-            update[name] = tuple([_reduced(item, reduction) for item in value])
+            update[name] = tuple([_reduce(item, reduction) for item in value])
     return model.model_copy(update=update)
 
 
@@ -96,7 +96,7 @@ def _has_free_texts(model: type[Model]) -> bool:
     return bool(marked(model, Truncatable))
 
 
-def _shortened(model: Model) -> dict[str, Any]:
+def _shorten_texts(model: Model) -> dict[str, Any]:
     return {
         name: f"{text[:TEXT_CHARACTERS]}… [{len(text) - TEXT_CHARACTERS} more characters]"
         for name in marked(type(model), Truncatable)
@@ -122,7 +122,7 @@ def _without_schema(_: Model) -> dict[str, Any]:
 
 
 _REDUCTIONS: Final = (
-    _Reduction("", _has_free_texts, _shortened),
+    _Reduction("", _has_free_texts, _shorten_texts),
     _Reduction("column lineage", _has_edges, _without_edges),
     _Reduction("columns and options of its tables", _has_schema, _without_schema),
 )

@@ -95,7 +95,7 @@ def key_of(event: Event) -> bytes:
     UTF-8, at most `LONGEST_KEY` bytes: a longer one ends in a digest of the whole.
     """
     key = _subject(event).encode("utf-8", "backslashreplace")
-    return key if len(key) <= LONGEST_KEY else _shortened(key)
+    return key if len(key) <= LONGEST_KEY else _shorten(key)
 
 
 def headers_of(event: Event, schema: bytes) -> Headers:
@@ -141,6 +141,6 @@ def _catalog(context: CatalogContext) -> str:
     return f"{context.id.type}:{context.id.location}" if context.id else context.name
 
 
-def _shortened(key: bytes) -> bytes:
+def _shorten(key: bytes) -> bytes:
     begin = key[:_LONGEST_BEGINNING].decode("utf-8", "ignore").encode()
     return begin + b"#" + sha256(key).hexdigest().encode()

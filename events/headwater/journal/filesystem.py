@@ -91,20 +91,22 @@ def file_system_of(path: Path | str, mounts: Path = _MOUNTS) -> FileSystem:
     """The file system that a path is on, or will be once it is made; never an error. `mounts` is the kernel's list."""
     try:
         place = os.path.realpath(path)
-        found = [each for each in _mounted(mounts.read_text("utf-8", "surrogateescape")) if _holds(each.mount, place)]
+        found = [
+            each for each in _parse_mounts(mounts.read_text("utf-8", "surrogateescape")) if _holds(each.mount, place)
+        ]
     except (OSError, ValueError):  # no Linux; a path with a NUL
         return UNKNOWN_FILE_SYSTEM
     # Of several at one directory the last one hides the others.
     return max(enumerate(found), key=lambda each: (len(each[1].mount), each[0]), default=(0, UNKNOWN_FILE_SYSTEM))[1]
 
 
-def _mounted(text: str) -> Iterator[FileSystem]:
+def _parse_mounts(text: str) -> Iterator[FileSystem]:
     """One line is `id parent device root mount options [optional…] - type source options` (proc_pid_mountinfo(5))."""
     for line in text.split("\n"):  # a mount point may have any other character that ends lines elsewhere
         before, _, behind = line.partition(" - ")
         fields, name = before.split(" "), behind.partition(" ")[0]
         if len(fields) >= 6 and name:
-            yield FileSystem(_kind(name), name, _unescaped(fields[4]))
+            yield FileSystem(_kind(name), name, _unescape(fields[4]))
 
 
 def _kind(name: str) -> FileSystemKind:
@@ -117,6 +119,6 @@ def _holds(mount: str, place: str) -> bool:
     return place == mount or place.startswith(mount.rstrip("/") + "/")
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Blanks, tabs, line ends and backslashes are written as three octal digits."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)

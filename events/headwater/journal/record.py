@@ -132,7 +132,7 @@ def encode_batch(entries: Iterable[bytes | JournalEntry], offset: int, time: int
 def pack_headers(headers: RecordHeaders) -> bytes:
     parts: list[bytes] = []
     for name, value in headers:
-        encoded = _ENCODED.get(name) or _encoded(name)
+        encoded = _ENCODED.get(name) or _encode_name(name)
         if len(value) > LARGEST_FIELD or len(encoded) > LARGEST_FIELD:
             raise RecordTooLargeError(f"header {name[:40]!r} is over {LARGEST_FIELD} bytes; put it into the value")
         parts += (_HEADER.pack(len(encoded), len(value)), encoded, value)
@@ -156,7 +156,7 @@ def unpack_headers(packed: bytes) -> tuple[tuple[str, bytes], ...]:
         middle = start + name_size
         at = middle + value_size
         encoded = packed[start:middle]
-        found.append((_DECODED.get(encoded) or _decoded(encoded), packed[middle:at]))
+        found.append((_DECODED.get(encoded) or _decode_name(encoded), packed[middle:at]))
     headers = tuple(found)
     if last > len(common):
         _remember(begin, packed[:last], headers[:-1])
@@ -169,7 +169,7 @@ def _remember(begin: bytes, common: bytes, known: tuple[tuple[str, bytes], ...])
     _RECENT[begin] = (common, known)
 
 
-def _encoded(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     encoded = name.encode()
     if len(_ENCODED) < _MOST_NAMES and len(name) < _LONGEST_NAME:
         _ENCODED[name] = encoded
@@ -177,9 +177,9 @@ def _encoded(name: str) -> bytes:
     return encoded
 
 
-def _decoded(encoded: bytes) -> str:
+def _decode_name(encoded: bytes) -> str:
     name = encoded.decode()
-    _encoded(name)
+    _encode_name(name)
     return name
 
 

@@ -35,7 +35,7 @@ def adapt_listener(created: object) -> Listener | DurableListener:
         check_methods(created, _PLAIN)
         return created if isinstance(created, Listener) else _CompletedListener(created)
     raise PluginError(
-        f"create returned {_described(created)}, which is no listener: it has neither on_event nor handle; "
+        f"create returned {_describe(created)}, which is no listener: it has neither on_event nor handle; "
         "derive its class from headwater.spi.Listener or headwater.spi.DurableListener"
     )
 
@@ -48,7 +48,7 @@ def _overrides_flush(created: object) -> bool:
     return _has(created, "flush") and getattr(type(created), "flush", None) is not DurableListener.flush
 
 
-def _described(created: object) -> str:
+def _describe(created: object) -> str:
     return "None" if created is None else f"an object of {type(created).__name__}"
 
 

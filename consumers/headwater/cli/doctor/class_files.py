@@ -35,14 +35,14 @@ _WAYS: Final = {
 
 def check_compiled_classes(conf: Mapping[str, str], jars: Path) -> Iterator[CheckResult]:
     """Yield what a driver with Spark's jars of this directory would use, and what the last one here did use."""
-    yield _expected(conf, jars)
+    yield _check_expected(conf, jars)
     last = read_last_start()
     if last is not None:
         what = f"{last.application} (Spark {last.spark}, Java {last.java}, {last.time})"
         yield CheckResult.ok(_SUBJECT, f"the last driver here, {what}, {_WAYS[last.origin]}")
 
 
-def _expected(conf: Mapping[str, str], jars: Path) -> CheckResult:
+def _check_expected(conf: Mapping[str, str], jars: Path) -> CheckResult:
     if _are_in_wheel(_ClassPath(conf, jars)):
         return CheckResult.ok(_SUBJECT, "a driver opens those of this wheel, and compiles nothing")
     cache = ArchiveCache()
@@ -176,8 +176,8 @@ class Jars:
 
 def parse_class(data: bytes) -> ClassFile:
     header = parse_header(data)
-    fields, at = _declared(data, header.end)
-    methods, _ = _declared(data, at)
+    fields, at = _member_places(data, header.end)
+    methods, _ = _member_places(data, at)
     members = {header.texts[name] for name, _ in fields}
     members.update(_signature(header.texts[name], header.texts[descriptor]) for name, descriptor in methods)
     return ClassFile(header.parents, frozenset(members))
@@ -204,7 +204,7 @@ def parse_header(data: bytes) -> ClassHeader:
     return ClassHeader(names[0], tuple(names[1:]), bool(flags & _ABSTRACT), texts, at + 8 + 2 * interfaces)
 
 
-def _declared(data: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
+def _member_places(data: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
     """Places of the names and descriptors of fields or methods, and where they end."""
     (count,) = struct.unpack_from(">H", data, at)
     at += 2

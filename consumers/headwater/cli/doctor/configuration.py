@@ -176,12 +176,12 @@ def check_configuration(given: DriverConfiguration, only: frozenset[str]) -> Ite
         yield CheckResult.warning("keys", words, "say which drivers have: --properties-file FILE, --conf KEY=VALUE")
     elif not given.faults:
         yield CheckResult.ok("keys", f"{len(own)} keys begin with {PREFIX}, from {where}")
-    yield _enabled(given)
+    yield _check_enabled(given)
     yield from _listeners(given, only)
     yield from _metrics(given.settings)
 
 
-def _enabled(given: DriverConfiguration) -> CheckResult:
+def _check_enabled(given: DriverConfiguration) -> CheckResult:
     if given.settings.enabled:
         return CheckResult.ok("enabled", f"{PREFIX}enabled is true")
     words = f"{PREFIX}enabled isn't true: headwater does nothing, unless a job calls it or is run by `headwater run`"

@@ -38,7 +38,7 @@ def check_spool(settings: Settings) -> Iterator[CheckResult]:
         return
     try:
         place.mkdir(parents=True, exist_ok=True)
-        took = _synced(place)
+        took = _measure_sync(place)
     except OSError as e:
         words = f"{place} can't be used ({e.strerror or e}); {_ELSEWHERE}"
         yield CheckResult.error(
@@ -54,7 +54,7 @@ def check_spool(settings: Settings) -> Iterator[CheckResult]:
     yield from _orphaned_spools(settings)
 
 
-def _synced(place: Path) -> float:
+def _measure_sync(place: Path) -> float:
     """Write, sync and read a small file, as a spool does; the seconds that a sync takes."""
     probe = place / f".doctor-{uuid4().hex}"
     took: list[float] = []

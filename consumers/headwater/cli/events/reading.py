@@ -150,7 +150,7 @@ class LocatedLoss:
 Located: TypeAlias = LocatedRecord | LocatedLoss
 
 
-class _Followed(NamedTuple):
+class _FollowedSource(NamedTuple):
     inode: int
     tail: Tail
 
@@ -174,7 +174,7 @@ def follow(source: JournalDirectory, *, from_start: bool) -> Iterator[Located]:
 
     A journal that appears later is read from its beginning.
     """
-    followed: dict[str, _Followed] = {}
+    followed: dict[str, _FollowedSource] = {}
     looked, nap, begins_at_end = float("-inf"), _SHORTEST_NAP, not from_start
     try:
         while True:
@@ -190,7 +190,7 @@ def follow(source: JournalDirectory, *, from_start: bool) -> Iterator[Located]:
             tail.close()
 
 
-def _look(source: JournalDirectory, followed: dict[str, _Followed], *, begins_at_end: bool) -> None:
+def _look(source: JournalDirectory, followed: dict[str, _FollowedSource], *, begins_at_end: bool) -> None:
     """Take up journals that are new, also under the name of one that is gone."""
     there = {place: (path, _inode(path)) for place, path in source.journals().items()}
     for place in [place for place, known in followed.items() if there.get(place, (None, -1))[1] != known.inode]:
@@ -199,7 +199,7 @@ def _look(source: JournalDirectory, followed: dict[str, _Followed], *, begins_at
         if place not in followed and inode >= 0:
             reader = JournalReader.open(path)
             begin = reader.next_offset() if begins_at_end else reader.first_offset()
-            followed[place] = _Followed(inode, reader.tail(begin))
+            followed[place] = _FollowedSource(inode, reader.tail(begin))
 
 
 def _inode(path: Path) -> int:

@@ -206,7 +206,7 @@ def _in_store(given: Namespace, question: Callable[[Connection, Namespace], T]) 
 
 
 def _carry_out(given: Namespace, draft: LineageDeleted, output: CommandOutput) -> int:
-    hidden = _hidden(given, draft)
+    hidden = _count_hidden(given, draft)
     fields = {
         "job": draft.of_job,
         "run": draft.of_run,
@@ -222,7 +222,7 @@ def _carry_out(given: Namespace, draft: LineageDeleted, output: CommandOutput) -
     return erase(given, output, f"{many}: delete them?", lambda: (publish_or_store(given, draft), {}))
 
 
-def _hidden(given: Namespace, draft: LineageDeleted) -> int | None:
+def _count_hidden(given: Namespace, draft: LineageDeleted) -> int | None:
     from headwater.lineage.maintenance.deletion import count_hidden  # noqa: PLC0415
 
     return None if given.store is None else _in_store(given, lambda connection, _: count_hidden(connection, draft))

@@ -59,7 +59,7 @@ def drop(given: Namespace, output: CommandOutput) -> int:
         output.table("to drop", ("spool", "waiting"), rows, f"What waits for {given.name}, in records at most")
 
     def work() -> tuple[str, dict[str, object]]:
-        dropped = [(each.directory, _dropped(each, given.name)) for each in free]
+        dropped = [(each.directory, _drop_text(each, given.name)) for each in free]
         output.table("spools", _COLUMNS, dropped + [(each.directory, _HELD[each.status]) for each in held])
         return f"dropped what waited in {len(free)} spools", {"dropped": len(free)}
 
@@ -68,7 +68,7 @@ def drop(given: Namespace, output: CommandOutput) -> int:
     return Exit.TRY_AGAIN if held and code is Exit.DONE else code
 
 
-def _dropped(spool: SpoolSummary, name: str) -> str:
+def _drop_text(spool: SpoolSummary, name: str) -> str:
     is_gone = drop_listener(spool.directory, name)
     return "removed: it was kept for nobody else" if is_gone else f"not kept for {name} any more"
 

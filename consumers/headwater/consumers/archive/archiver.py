@@ -88,7 +88,7 @@ class FlushSettings:
     idle: float = 0.2
 
 
-class _Polled(NamedTuple):
+class _PolledBatch(NamedTuple):
     epoch: int
     batch: SourceBatch
 
@@ -160,12 +160,12 @@ class Archiver:
             await asyncio.wait([coming])
             _ = coming.cancelled() or coming.exception()  # so that nobody is told of an error that was raised already
 
-    async def _poll(self) -> _Polled:
+    async def _poll(self) -> _PolledBatch:
         epoch, settings = self._epoch, self._settings
         batch = await self._retrier.run("the bus", lambda: self._source.poll(settings.batch, settings.idle))
-        return _Polled(epoch, batch)
+        return _PolledBatch(epoch, batch)
 
-    async def _take(self, polled: _Polled) -> None:
+    async def _take(self, polled: _PolledBatch) -> None:
         """Add a batch to the rows that wait, without what they have already: a rebalance can bring that again."""
         batch = polled.batch
         self.metrics.beat()
@@ -203,7 +203,7 @@ class Archiver:
             return False
         return self._buffer.size >= self._settings.size or time.monotonic() - self._buffer.since >= self._settings.age
 
-    async def _is_done(self, coming: asyncio.Task[_Polled]) -> bool:
+    async def _is_done(self, coming: asyncio.Task[_PolledBatch]) -> bool:
         """Return whether the end of the bus was reached and is archived."""
         epoch = self._epoch
         if (await coming).batch or await asyncio.to_thread(self._source.lag) != 0:
@@ -230,7 +230,7 @@ class Archiver:
         newest = pc.max(table["append_time"].cast("int64")).as_py() if table.num_rows else None
         self.metrics.archived_until = max(filter(None, (newest, self.metrics.archived_until)), default=None)
 
-    async def _settle(self, coming: asyncio.Task[_Polled]) -> None:
+    async def _settle(self, coming: asyncio.Task[_PolledBatch]) -> None:
         """Confirm what was written, between two polls."""
         if self._flushing is not None and self._flushing.done():
             await asyncio.wait([coming])

@@ -80,11 +80,11 @@ class EventReader:
             framed = self._framing.open(data, self._schemas)
             if framed.schema is None:
                 return DecodedEvent(error=f"schema {framed.fingerprint.hex()} isn't known to this version of headwater")
-            return _decoded(data, framed.offset, framed.schema)
+            return _decode(data, framed.offset, framed.schema)
         except MemoryError:
             raise
         except Exception as e:  # noqa: BLE001 - the bytes can be anything
-            return _failed(e)
+            return _failure(e)
 
 
 def to_columns(events: Iterable[DecodedEvent]) -> list[Any]:
@@ -96,7 +96,7 @@ def to_columns(events: Iterable[DecodedEvent]) -> list[Any]:
     ]
 
 
-def _decoded(data: bytes, offset: int, schema: WriterSchema) -> DecodedEvent:
+def _decode(data: bytes, offset: int, schema: WriterSchema) -> DecodedEvent:
     source = io.BytesIO(data)
     source.seek(offset)
     record: Any = schemaless_reader(source, _readable(schema.text), None)
@@ -147,7 +147,7 @@ def _datasets_in(value: Any) -> Iterator[str]:
             yield from _datasets_in(each)
 
 
-def _failed(error: Exception) -> DecodedEvent:
+def _failure(error: Exception) -> DecodedEvent:
     if isinstance(error, EOFError | IndexError):
         return DecodedEvent(error="the bytes end too early")
     text = str(error) if isinstance(error, DecodeError | ValueError) else f"{type(error).__name__}: {error}"
@@ -156,16 +156,16 @@ def _failed(error: Exception) -> DecodedEvent:
 
 @cache
 def _readable(text: str) -> Any:
-    return parse_schema(_marked(json.loads(text)))
+    return parse_schema(_without_logical_types(json.loads(text)))
 
 
-def _marked(schema: Any) -> Any:
+def _without_logical_types(schema: Any) -> Any:
     """Return a schema of the same bytes without logical types, in which datasets can be recognised and texts are bytes.
 
     A map is written as a list of pairs is: so its keys are bytes too.
     """
     if isinstance(schema, list):
-        return [_marked(each) for each in schema]
+        return [_without_logical_types(each) for each in schema]
     if not isinstance(schema, dict):
         return "bytes" if schema == "string" else schema
     kind = schema["type"]
@@ -173,11 +173,11 @@ def _marked(schema: Any) -> Any:
         fields = [_marked_field(each, schema["name"]) for each in schema["fields"]]
         return {"type": "record", "name": schema["name"], "fields": fields}
     if kind == "array":
-        return {"type": "array", "items": _marked(schema["items"])}
+        return {"type": "array", "items": _without_logical_types(schema["items"])}
     if kind == "map":
-        return {"type": "array", "items": _pair(_marked(schema["values"]))}
+        return {"type": "array", "items": _pair(_without_logical_types(schema["values"]))}
     plain = {name: value for name, value in schema.items() if name != "logicalType"}
-    return plain if kind in {"enum", "fixed"} else _marked(kind)
+    return plain if kind in {"enum", "fixed"} else _without_logical_types(kind)
 
 
 def _pair(values: Any) -> Any:
@@ -188,4 +188,4 @@ def _pair(values: Any) -> Any:
 
 def _marked_field(field: dict[str, Any], record: str) -> dict[str, Any]:
     name = f"dataset_{field['name']}" if record == _DATASET else field["name"]
-    return {"name": name, "type": _marked(field["type"])}
+    return {"name": name, "type": _without_logical_types(field["type"])}

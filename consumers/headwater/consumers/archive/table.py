@@ -117,7 +117,7 @@ class EventArchive:
                     )
                 except CommitFailedError:  # another process makes it
                     continue
-                return cls(where, _checked(where, table))
+                return cls(where, _check_table(where, table))
         raise TransientError(f"others make the archive {where} all the time")
 
     @classmethod
@@ -125,7 +125,7 @@ class EventArchive:
         """Open an archive to read it. Raises a ConfigurationError if there is none."""
         where = str(address)
         with _opening(where):
-            return cls(where, _checked(where, DeltaTable(where)))
+            return cls(where, _check_table(where, DeltaTable(where)))
 
     def refresh(self) -> ArchiveState:
         """Return what the archive holds now."""
@@ -301,7 +301,7 @@ def _refuse_other_directory(address: str) -> None:
         raise ConfigurationError(f"{address} isn't an archive, and isn't empty: name another directory")
 
 
-def _checked(address: str, table: DeltaTable) -> DeltaTable:
+def _check_table(address: str, table: DeltaTable) -> DeltaTable:
     missing = set(SCHEMA.names) - {each.name for each in table.schema().fields}
     if missing or tuple(table.metadata().partition_columns) != PARTITIONED_BY:
         raise ConfigurationError(f"{address} is a Delta table, but no archive of events: name another place")

@@ -83,7 +83,7 @@ class StorePipeline(OneProcess):
         for name, epoch in epochs.items():
             mine = [route for route in reads if name in route]
             records = [record for route in mine for record in routed[route]]
-            parts[name] = StorePart(records, _joined([reads[route] for route in mine]), work, epoch)
+            parts[name] = StorePart(records, _join_results([reads[route] for route in mine]), work, epoch)
         letters = [letter for read in reads.values() for letter in read.dead_letters]
         letters.sort(key=lambda each: (each.partition, each.position))
         main = parts[MAIN_STORE]
@@ -189,7 +189,7 @@ class _KnownToAll:
         return all(number in each for each in self._known)
 
 
-def _joined(reads: Sequence[ReadResult]) -> ReadResult:
+def _join_results(reads: Sequence[ReadResult]) -> ReadResult:
     """Return the rows of several routes, one of each key."""
     if len(reads) == 1:
         return reads[0]

@@ -133,11 +133,13 @@ def affected(rule: ColumnChangedRule, altered: TableAlteration, reads: Sequence[
     for read in known:
         if not rule.job_patterns.match(read.job_names) or _is_superseded(read, known):
             continue
-        hit = [each for each in _noticed(altered, read) if each.change in rule.changes and _is_wanted(rule, each)]
+        hit = [
+            each for each in _alterations_read(altered, read) if each.change in rule.changes and _is_wanted(rule, each)
+        ]
         if hit:
             by_job.setdefault(read.job, []).extend(hit)
     for job, hits in by_job.items():
-        values = {"job": job, "table": altered.table, "user": altered.user, **_described(hits)}
+        values = {"job": job, "table": altered.table, "user": altered.user, **_describe(hits)}
         key = f"column/{altered.event}/{job}"
         yield RuleFinding(rule, key, altered.happened, f"{altered.table} for {job}", values, altered.event)
 
@@ -157,16 +159,16 @@ def _is_superseded(read: TableRead, reads: Iterable[TableRead]) -> bool:
     )
 
 
-def _noticed(altered: TableAlteration, read: TableRead) -> Iterator[Alteration]:
+def _alterations_read(altered: TableAlteration, read: TableRead) -> Iterator[Alteration]:
     """Yield the alterations that concern a column that is read: itself, what it is in, or what is in it."""
     for alteration in altered.alterations:
         if any(_overlap(alteration.path, path) for path in read.columns):
             yield alteration
     if altered.columns is not None:
-        yield from _replaced(dict(altered.columns), read)
+        yield from _alterations_of_replacement(dict(altered.columns), read)
 
 
-def _replaced(columns: dict[str, str], read: TableRead) -> Iterator[Alteration]:
+def _alterations_of_replacement(columns: dict[str, str], read: TableRead) -> Iterator[Alteration]:
     now = {name.casefold(): type_json for name, type_json in columns.items()}
     before = {name.casefold(): type_json for name, type_json in read.types}
     for name in sorted({path[0] for path in read.columns}):
@@ -182,7 +184,7 @@ def _overlap(changed: Path, read: Path) -> bool:
     return all(a.casefold() == b.casefold() for a, b in zip(changed, read, strict=False))
 
 
-def _described(hits: Iterable[Alteration]) -> dict[str, str]:
+def _describe(hits: Iterable[Alteration]) -> dict[str, str]:
     columns: dict[str, list[str]] = {}
     for hit in dict.fromkeys(hits):
         columns.setdefault(_WORDS.get(hit.change, f"was {hit.change}"), []).append(".".join(hit.path))

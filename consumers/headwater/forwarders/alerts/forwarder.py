@@ -67,7 +67,7 @@ class AlertForwarder:
         now = self._clock()
         with self._store.transaction():
             for each in batch:
-                self._evaluator.take(each.event, _happened(each), now)
+                self._evaluator.take(each.event, _seconds_of(each), now)
         self._start()
 
     async def tick(self, caught_up_at: datetime | None) -> None:
@@ -114,19 +114,19 @@ class AlertForwarder:
         if self._preview is None:
             self._preview = AlertEvaluator(self._file, AlertStore(None), self._options.max_age)
         for finding in self._preview.findings(event, event.time.timestamp()):
-            yield _shown(finding)
+            yield _preview_text(finding)
 
     async def close(self) -> None:
         await asyncio.gather(*(dispatcher.close(_CLOSE_SECONDS) for dispatcher in self._dispatchers))
         self._store.close()
 
 
-def _happened(each: BusEvent) -> float:
+def _seconds_of(each: BusEvent) -> float:
     seconds = each.event.time.timestamp()
     appended = each.record.append_time
     return seconds if not appended else min(seconds, appended / 1_000_000 + _MOST_AHEAD)
 
 
-def _shown(finding: RuleFinding) -> str:
+def _preview_text(finding: RuleFinding) -> str:
     rule = finding.rule
     return f"to {', '.join(rule.to)}: [{rule.severity}] {rule.name}: {alert_of(finding)['text']}"

@@ -184,11 +184,11 @@ def _versions(
             read[dataset.ref.qualified_name].append(read_version(input_))
     for output, dataset in zip(event.outputs, outputs, strict=True):
         if dataset is not None:
-            made[dataset.ref.qualified_name].append(_made(output))
-    return _joined(read), _joined(made)
+            made[dataset.ref.qualified_name].append(_output_text(output))
+    return _join_texts(read), _join_texts(made)
 
 
-def _made(output: Output) -> str:
+def _output_text(output: Output) -> str:
     words = [f"{made_version(output)}: {output.commit_kind.value}"]
     if output.replaced is not OverwriteScope.UNKNOWN:
         words.append(f"replaced {output.replaced.value}")
@@ -197,5 +197,5 @@ def _made(output: Output) -> str:
     return ", ".join(words)
 
 
-def _joined(versions: Mapping[str, list[str]]) -> dict[str, str]:
+def _join_texts(versions: Mapping[str, list[str]]) -> dict[str, str]:
     return {name: "; ".join(texts) for name, texts in versions.items()}

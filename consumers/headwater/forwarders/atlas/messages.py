@@ -48,17 +48,17 @@ def small_requests(entities: Sequence[Entity], most: int = MOST) -> Iterator[lis
 
 def with_guids(entities: Sequence[Entity], assigned: Mapping[str, str]) -> list[Entity]:
     """Return the entities with the GUIDs that Atlas gave to new ones of earlier requests."""
-    return [_replaced(entity, assigned) for entity in entities] if assigned else list(entities)
+    return [_replace_guids(entity, assigned) for entity in entities] if assigned else list(entities)
 
 
-def _replaced(value: Any, assigned: Mapping[str, str]) -> Any:
+def _replace_guids(value: Any, assigned: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {
-            key: assigned.get(each, each) if key == "guid" else _replaced(each, assigned)
+            key: assigned.get(each, each) if key == "guid" else _replace_guids(each, assigned)
             for key, each in value.items()
             if key != "attributes"
         } | ({"attributes": value["attributes"]} if "attributes" in value else {})
-    return [_replaced(each, assigned) for each in value] if isinstance(value, list) else value
+    return [_replace_guids(each, assigned) for each in value] if isinstance(value, list) else value
 
 
 def _pieces(entities: Sequence[Entity], most: int) -> Iterator[list[Entity]]:

@@ -141,7 +141,7 @@ class AtlasService:
         answer = self._call("GET", f"/v2/entity/bulk/uniqueAttribute/type/{type_name}", params=params)
         for entity in answer.get("entities") or ():
             if entity.get("status") == "ACTIVE":
-                yield _found(type_name, entity)
+                yield _found_entity(type_name, entity)
 
     def _call(self, method: str, path: str, body: object = None, params: Mapping[str, Any] | None = None) -> Any:
         with self._secrets.hidden():
@@ -198,7 +198,7 @@ def _type_of(ref: AtlasRef) -> str:
     return ref.type_name
 
 
-def _found(type_name: str, entity: Mapping[str, Any]) -> FoundEntity:
+def _found_entity(type_name: str, entity: Mapping[str, Any]) -> FoundEntity:
     attributes = entity["attributes"]
     relations = {
         name: tuple(

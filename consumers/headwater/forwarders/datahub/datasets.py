@@ -61,7 +61,7 @@ def propose_create_table(event: CreateTable, namer: DataHubNamer, proposals: Eve
 def propose_alter_table(event: AlterTable, namer: DataHubNamer, proposals: EventProposals) -> None:
     if (dataset := namer.of_modification(event)) is None:
         return
-    renamed = _renamed(event, namer)
+    renamed = _new_name(event, namer)
     current = renamed or dataset
     if event.on_branch is None and current.urn != dataset.urn:
         _propose_move(dataset, current, event, proposals)
@@ -204,7 +204,7 @@ def _table_name(event: CreateTable | AlterTable) -> TableName:
     return next((change.table for change in reversed(changes) if isinstance(change, RenameTable)), event.identifier)
 
 
-def _renamed(event: AlterTable, namer: DataHubNamer) -> DataHubDataset | None:
+def _new_name(event: AlterTable, namer: DataHubNamer) -> DataHubDataset | None:
     """Return the name that the table has after the changes; None if it has the same."""
     changes = [change for change in event.changes if isinstance(change, (RenameTable, SetLocation))]
     places = [change.dataset for change in changes if change.dataset is not None]

@@ -176,7 +176,7 @@ def propose_failure(event: StatementFailed, namer: DataHubNamer, proposals: Even
     _propose_run_event(failure, proposals, DataProcessRunStatusClass.COMPLETE, result)
 
 
-class _Described:
+class _DatasetFields:
     """A dataset of a job's lineage, with its schema and the paths of its columns.
 
     A topic has no schema here: its columns are those of Spark's connector.
@@ -190,12 +190,12 @@ class _Described:
         self.fields: Final[SchemaFields] = fields
 
 
-def _with_fields(told: SourceSchema | SinkSchema, namer: DataHubNamer) -> _Described | None:
+def _with_fields(told: SourceSchema | SinkSchema, namer: DataHubNamer) -> _DatasetFields | None:
     dataset = namer.of_ref(told)
-    return None if dataset is None else _Described(dataset, told)
+    return None if dataset is None else _DatasetFields(dataset, told)
 
 
-def _propose_schema(described: _Described, proposals: EventProposals) -> None:
+def _propose_schema(described: _DatasetFields, proposals: EventProposals) -> None:
     """Propose a schema as a job saw it. What DDL or a source of DataHub's told is better: a job tells what it saw again
     and again, and in a replay an old one comes after a newer change."""
     if described.is_table and described.schema.fields:
@@ -203,7 +203,7 @@ def _propose_schema(described: _Described, proposals: EventProposals) -> None:
         propose(described.dataset.urn, described.schema)
 
 
-def _dataset_of(described: _Described | None) -> DataHubDataset | None:
+def _dataset_of(described: _DatasetFields | None) -> DataHubDataset | None:
     return None if described is None else described.dataset
 
 

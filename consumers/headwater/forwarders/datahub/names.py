@@ -178,7 +178,7 @@ class DataHubNamer:
             platform = _platform_by_name(format_, catalog)
         if table is not None and platform is not None and platform not in _BY_PATH:
             parents = self._parents(platform, table)
-            return self._dataset(platform, (*parents, _unquoted(table.table)), parents, catalog, format_)
+            return self._dataset(platform, (*parents, _unquote(table.table)), parents, catalog, format_)
         if dataset is None:
             return None
         return self._of_path(dataset, platform, catalog, format_)
@@ -275,9 +275,9 @@ def _path_name(dataset: DatasetId) -> str:
 def _parts(name: str) -> Iterator[str]:
     """Split a name at its dots, but not inside quotes, and yield the parts without their quotes."""
     for match in re.finditer(r"`(?:[^`]|``)*`|[^.]+", name):
-        yield _unquoted(match[0])
+        yield _unquote(match[0])
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     quoted = _QUOTED.fullmatch(name)
     return quoted[1].replace("``", "`") if quoted and quoted[1] else name

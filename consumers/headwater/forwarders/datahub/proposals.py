@@ -154,7 +154,7 @@ def independent_batches(proposals: Iterable[Proposal], most: int) -> Iterator[li
         if key in batch and proposal.changeType == ChangeTypeClass.CREATE:
             continue
         if proposal.changeType == ChangeTypeClass.PATCH and (earlier := batch.get(key)) is not None:
-            joined = _joined(earlier, proposal)
+            joined = _join_patches(earlier, proposal)
             if joined is not None:
                 batch[key] = joined
                 continue
@@ -169,7 +169,7 @@ def independent_batches(proposals: Iterable[Proposal], most: int) -> Iterator[li
         yield list(batch.values())
 
 
-def _joined(earlier: Proposal, later: Proposal) -> Proposal | None:
+def _join_patches(earlier: Proposal, later: Proposal) -> Proposal | None:
     """Return one patch for two of the same aspect; None if the first is no patch, or they name elements differently."""
     if not (isinstance(earlier, MetadataChangeProposalClass) and isinstance(later, MetadataChangeProposalClass)):
         return None

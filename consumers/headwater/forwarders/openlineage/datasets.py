@@ -53,11 +53,11 @@ def named(refs: Iterable[R], catalogs: Catalogs) -> dict[DatasetName, list[R]]:
 
 def unnamed(refs: Iterable[DatasetRef], catalogs: Catalogs) -> list[dict[str, str]] | None:
     """Return what is known of what has no name: an RDD, or a table of a catalog that isn't known."""
-    texts = [_unnamed(ref) for ref in refs if catalogs.name_of(ref.dataset, ref.table) is None]
+    texts = [_describe_unnamed(ref) for ref in refs if catalogs.name_of(ref.dataset, ref.table) is None]
     return texts or None
 
 
-def _unnamed(ref: DatasetRef) -> dict[str, str]:
+def _describe_unnamed(ref: DatasetRef) -> dict[str, str]:
     return {"table": str(ref.table)} if ref.table else {"opaque": ref.opaque or "nothing is known of it"}
 
 

@@ -132,8 +132,8 @@ def failed_statement(event: StatementFailed, shape: KnownShape) -> Iterator[RunE
         event.job,
         run_facets=facets,
         job_facets={**job_facets, "sql": sql_facet(event.sql)},
-        inputs=[InputDataset(*name, facets=facets) for name, facets in _intended(event.inputs, shape)],
-        outputs=[OutputDataset(*name, facets=facets) for name, facets in _intended(event.outputs, shape)],
+        inputs=[InputDataset(*name, facets=facets) for name, facets in _intended_datasets(event.inputs, shape)],
+        outputs=[OutputDataset(*name, facets=facets) for name, facets in _intended_datasets(event.outputs, shape)],
     )
 
 
@@ -146,7 +146,9 @@ def _is_of_its_job(event: StatementFailed) -> bool:
     return event.incarnation is not None or is_unbegun
 
 
-def _intended(refs: Sequence[DatasetRef], shape: KnownShape) -> Iterator[tuple[DatasetName, dict[str, DatasetFacet]]]:
+def _intended_datasets(
+    refs: Sequence[DatasetRef], shape: KnownShape
+) -> Iterator[tuple[DatasetName, dict[str, DatasetFacet]]]:
     """What would have been read or written: no version of it, because there is none."""
     for name, group in named(refs, shape.catalogs).items():
         yield name, stamped(table_facets(group[0], shape.catalogs))

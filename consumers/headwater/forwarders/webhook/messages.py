@@ -43,7 +43,7 @@ def cloud_event(event: Event, source: str) -> CloudEvent:
     }
     subject = subject_of(event)
     if subject:
-        attributes["subject"] = attribute_text(_shortened(subject))
+        attributes["subject"] = attribute_text(_shorten(subject))
     return CloudEvent(attributes, event_object(event))
 
 
@@ -90,7 +90,7 @@ def _is_allowed(character: str) -> bool:
     return not is_no_character and unicodedata.category(character) not in {"Cc", "Cs"}
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _LONGEST_SUBJECT else f"{text[: _LONGEST_SUBJECT - 1]}…"
 
 

@@ -34,7 +34,7 @@ _TYPES: Final = ((SmallInteger, "int2"), (BigInteger, "int8"), (Integer, "int4")
 def merge(connection: Connection, packed: PackedRows) -> None:
     if len(packed.rows) <= FEW:
         execute_many(connection, packed)
-    elif packed.kind in EVENT_FACTS and _inserted(connection, packed):
+    elif packed.kind in EVENT_FACTS and _try_insert(connection, packed):
         return
     elif _may_stage(connection):
         _merge_staged(connection, packed)
@@ -42,7 +42,7 @@ def merge(connection: Connection, packed: PackedRows) -> None:
         execute_many(connection, packed)
 
 
-def _inserted(connection: Connection, packed: PackedRows) -> bool:
+def _try_insert(connection: Connection, packed: PackedRows) -> bool:
     """Insert rows that are probably new, without asking. Return False, and insert nothing, if one of them is there.
 
     Rows are locked in the order of ids, as by all other ways. After a conflict the next transactions don't try: events
@@ -120,17 +120,17 @@ def _copy(connection: Connection, packed: PackedRows, table: str) -> None:
 def _make_text(kind: RowKind) -> str:
     """The statement that creates the temporary table. It is emptied at each commit, which is faster than TRUNCATE, and
     ignores columns that a later version added."""
-    names = _quoted(kind)
+    names = _quoted_columns(kind)
     empty = f"SELECT {names} FROM {kind.name} WITH NO DATA"  # noqa: S608 - names of ours
     return f"CREATE TEMPORARY TABLE IF NOT EXISTS {staging_name(kind)} ON COMMIT DELETE ROWS AS {empty}"
 
 
 @cache
 def _copy_text(kind: RowKind, table: str) -> str:
-    return f"COPY {table} ({_quoted(kind)}) FROM STDIN (FORMAT BINARY)"
+    return f"COPY {table} ({_quoted_columns(kind)}) FROM STDIN (FORMAT BINARY)"
 
 
-def _quoted(kind: RowKind) -> str:
+def _quoted_columns(kind: RowKind) -> str:
     return ", ".join(f'"{name}"' for name in column_names(kind))
 
 

@@ -75,7 +75,7 @@ class LakeTable:
         on = self._on(bounds)
         if not self.updates:
             return f"SELECT s.* FROM {source} s LEFT ANTI JOIN {target} t ON {on}"  # noqa: S608 - names of our own
-        changes = " OR ".join(map(_compiled, self.conditions))
+        changes = " OR ".join(map(_sql_of, self.conditions))
         joined = f"{source} s LEFT JOIN {target} t ON {on}"
         return f"SELECT s.* FROM {joined} WHERE t.id IS NULL OR {changes}"  # noqa: S608 - names of our own
 
@@ -88,8 +88,8 @@ class LakeTable:
         names = [f"`{column.name}`" for column in self.table.c]
         matched = ""
         if self.updates:
-            changes = " OR ".join(map(_compiled, self.conditions))
-            sets = ", ".join(f"t.`{name}` = {_compiled(value)}" for name, value in self.updates)
+            changes = " OR ".join(map(_sql_of, self.conditions))
+            sets = ", ".join(f"t.`{name}` = {_sql_of(value)}" for name, value in self.updates)
             matched = f"WHEN MATCHED AND ({changes}) THEN UPDATE SET {sets} "
         else:
             matched = "WHEN MATCHED AND (t.id IS NULL) THEN UPDATE SET t.id = s.id "
@@ -134,5 +134,5 @@ def _own_table(table: Table, changes: ColumnUpdates, greatest: str | None) -> La
     return LakeTable(table, None, changes(held, new), conditions)
 
 
-def _compiled(expression: ColumnElement[Any]) -> str:
+def _sql_of(expression: ColumnElement[Any]) -> str:
     return f"({expression.compile(dialect=_SPARK, compile_kwargs={'literal_binds': True})})"

@@ -39,7 +39,7 @@ def diagnose(config: JdbcConfig, context: ListenerContext) -> Iterator[CheckResu
         yield CheckResult.error("address", str(e).replace("jdbc.", context.prefix), f"mend {context.prefix}url")
         return
     yield CheckResult.ok("address", f"the store is {options.target.words}")
-    store = yield from _opened(config, options, context)
+    store = yield from _open_store(config, options, context)
     if store is None:
         return
     try:
@@ -49,7 +49,7 @@ def diagnose(config: JdbcConfig, context: ListenerContext) -> Iterator[CheckResu
         store.close()
 
 
-def _opened(
+def _open_store(
     config: JdbcConfig, options: StoreOptions, context: ListenerContext
 ) -> Generator[CheckResult, None, Store | None]:
     began = time.monotonic()

@@ -126,14 +126,14 @@ def find_erasable(
     if deleted is None:
         return ErasableCommits([], None)
     parameters = {"barrier": after.barrier, "id": after.id, "deleted": deleted, "at_most": at_most}
-    found = connection.execute(_hidden(), parameters).all()
+    found = connection.execute(_select_hidden(), parameters).all()
     keys = [CommitKey(row.barrier, bytes(row.id)) for row in found]
     can_go = [key for key, row in zip(keys, found, strict=True) if newest.get(bytes(row.incarnation)) != row.barrier]
     return ErasableCommits(can_go, keys[-1] if len(found) == at_most else None)
 
 
 @cache
-def _hidden() -> Any:
+def _select_hidden() -> Any:
     commit = table_of(t.COMMIT).c
     barrier, number = (bindparam(name, type_=commit[name].type) for name in ("barrier", "id"))
     hidden = or_(~commit_not_hidden(commit), _has(commit, t.READ), _has(commit, t.WRITE))

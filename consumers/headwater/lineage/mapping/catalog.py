@@ -53,12 +53,12 @@ def map_catalog_event(event: CatalogModification, build: RowBuilder) -> None:
     if isinstance(event, TableModification) and event.dataset is not None:
         build.dataset(event.dataset)
         if event.effect is ModificationEffect.APPLIED:
-            _applied(event, event.dataset, build)
+            _add_applied(event, event.dataset, build)
 
 
-def _applied(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
+def _add_applied(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
     if isinstance(event, (DropTable, DropView)):
-        _dropped(event, dataset, build)
+        _add_drop(event, dataset, build)
         return
     build.generation(dataset, event.generation, event.format.value)
     _name_rows(event, dataset, build)
@@ -85,7 +85,7 @@ def _seen_through(event: TableModification, dataset: DatasetId, build: RowBuilde
         build.constant(t.VIEW_EDGE, (dataset_hash(dataset), dataset_hash(source.dataset), name))
 
 
-def _dropped(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
+def _add_drop(event: TableModification, dataset: DatasetId, build: RowBuilder) -> None:
     build.deleted(t.ALIAS, (dataset_hash(dataset), *table_name_key(event.identifier)))
     if event.generation is not None:
         build.deleted(t.GENERATION, (dataset_hash(dataset), generation_text(event.generation)))

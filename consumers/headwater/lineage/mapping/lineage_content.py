@@ -68,7 +68,7 @@ def _path_text(path: tuple[str, ...] | None) -> str | None:
     return to_json_text(path)
 
 
-class _Remembered(NamedTuple):
+class _RememberedContent(NamedTuple):
     parts: tuple[Any, ...]
     content: LineageContent
 
@@ -77,7 +77,7 @@ class LineageContents:
     """The contents that were used last, by fingerprint."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, _Remembered] = OrderedDict()
+        self._known: OrderedDict[bytes, _RememberedContent] = OrderedDict()
         self.size = 0
         """How many values their rows have."""
 
@@ -90,7 +90,7 @@ class LineageContents:
         content = LineageContent(event)
         if known is not None:
             self._forget(event.fingerprint)
-        self._known[event.fingerprint] = _Remembered(parts, content)
+        self._known[event.fingerprint] = _RememberedContent(parts, content)
         self.size += content.size
         while self.size > _MOST_VALUES:
             self._forget(next(iter(self._known)))
@@ -103,7 +103,7 @@ class LineageContents:
 _CONTENTS: Final = LineageContents()
 
 
-class _Reported(NamedTuple):
+class _ReportedStatement(NamedTuple):
     """What an event says of a statement, whenever and how often it is reported."""
 
     content: LineageContent
@@ -117,10 +117,10 @@ class _Reported(NamedTuple):
 def map_job_lineage(event: JobLineage, build: RowBuilder) -> None:
     job = (*job_name_key(event.job), *job_name_key(event.parent_job), uuid_bytes(event.run))
     content, sql = _CONTENTS.of(event), clean_text(event.sql)
-    build.repeat(_add_lineage, _Reported(content, job, sql, event.columns_omitted, event.catalogs))
+    build.repeat(_add_lineage, _ReportedStatement(content, job, sql, event.columns_omitted, event.catalogs))
 
 
-def _add_lineage(build: RowBuilder, reported: _Reported) -> None:
+def _add_lineage(build: RowBuilder, reported: _ReportedStatement) -> None:
     content, job, sql, columns_omitted, catalogs = reported
     if job[0] is not None:
         build.observed(t.JOB, job[:2])

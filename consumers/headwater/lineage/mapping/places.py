@@ -65,13 +65,13 @@ _sink_fields: Final = itemgetter(*_PLACE, "commit_kind", "replaced", "schema_id"
 def place_of(place: DatasetRef) -> Place:
     """Return what rows say of a dataset."""
     of = _place_fields(place.__dict__)
-    return _known(place, of) or _remember(place, of, ())
+    return _find_known(place, of) or _remember(place, of, ())
 
 
 def source_place(source: Input) -> Place:
     """Return what rows say of a dataset, and of how it is read: mode and tag."""
     of = _source_fields(source.__dict__)
-    return _known(source, of) or _remember(source, of, (source.mode, source.tag, None, None, None, None))
+    return _find_known(source, of) or _remember(source, of, (source.mode, source.tag, None, None, None, None))
 
 
 def sink_place(sink: Output, made_from: str) -> Place:
@@ -79,10 +79,10 @@ def sink_place(sink: Output, made_from: str) -> Place:
     from, schema id."""
     of = (*_sink_fields(sink.__dict__), made_from)
     uses = (None, None, sink.commit_kind, sink.replaced, made_from, sink.schema_id)
-    return _known(sink, of) or _remember(sink, of, uses)
+    return _find_known(sink, of) or _remember(sink, of, uses)
 
 
-def _known(place: DatasetRef, of: tuple[Any, ...]) -> Place | None:
+def _find_known(place: DatasetRef, of: tuple[Any, ...]) -> Place | None:
     for fields, known in _PLACES.get(_name_of(place), ()):
         if fields == of:
             return known

@@ -128,10 +128,10 @@ def open_lineage_meta(options: Mapping[str, str]) -> LineageMeta:
     Raises a PluginError if what the factory creates lacks methods of a store.
     """
     name = options.get(OPTION, DEFAULT)
-    return _checked(lineage_meta_factory(name).create(LineageMetaContext(options)), name)
+    return _check_store(lineage_meta_factory(name).create(LineageMetaContext(options)), name)
 
 
-def _checked(store: object, name: str) -> LineageMeta:
+def _check_store(store: object, name: str) -> LineageMeta:
     if not isinstance(store, LineageMeta):
         expected = (method for method in vars(LineageMeta) if method[0] != "_")
         lacking = ", ".join(method for method in expected if not hasattr(store, method))

@@ -176,7 +176,7 @@ def history(
             *limits,
             AnswerLimit(LimitReason.UNKNOWN_EFFECT, about.label, f"{unknown} of them may have happened, or not"),
         )
-    return Answer(tuple(map(_modified, found)), complete_until(connection, now), limits)
+    return Answer(tuple(map(_modification_entry, found)), complete_until(connection, now), limits)
 
 
 def schema_changes(
@@ -211,11 +211,11 @@ def load_modifications(connection: Connection, about: TableSubject) -> list[Any]
         lines.setdefault((change.generation, change.branch), []).append(place)
     for places in lines.values():
         for number in ("schema_id", "produced"):
-            _ordered(by_time, [place for place in places if getattr(by_time[place], number) is not None], number)
+            _sort_by_number(by_time, [place for place in places if getattr(by_time[place], number) is not None], number)
     return by_time
 
 
-def _ordered(found: list[Any], places: Sequence[int], number: str) -> None:
+def _sort_by_number(found: list[Any], places: Sequence[int], number: str) -> None:
     """Sort the changes at these places by their numbers. Repeated numbers tell no order: Iceberg reuses the id of an
     old schema when a table returns to it."""
     numbers = [getattr(found[place], number) for place in places]
@@ -226,7 +226,7 @@ def _ordered(found: list[Any], places: Sequence[int], number: str) -> None:
         found[place] = change
 
 
-def _modified(row: Any) -> HistoryEntry:
+def _modification_entry(row: Any) -> HistoryEntry:
     detail = json.loads(row.detail) if row.detail else {}
     return HistoryEntry(
         at=time_of(row.time),

@@ -102,10 +102,10 @@ def check_column(connection: Connection, about: TableSubject, path: ColumnPath, 
     known = {*types, *used, *(column.name for column in columns.former.values())}
     if not known:
         return "no column of it is known, so whether it has this one isn't known either"
-    raise unknown_name("column", ".".join(path), known, f"it knows {_listed(sorted(known))}", of=about.label)
+    raise unknown_name("column", ".".join(path), known, f"it knows {_list_text(sorted(known))}", of=about.label)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_text(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
@@ -123,7 +123,7 @@ def _check_field(about: TableSubject, path: ColumnPath, type_json: str, *, has_l
 
 def _unknown_field(about: TableSubject, path: ColumnPath, part: str, fields: Mapping[str, Any]) -> UnknownNameError:
     of = ".".join((about.label, *path[: path.index(part)]))
-    return unknown_name("field", part, fields, f"it knows {_listed(list(fields))}", of=of)
+    return unknown_name("field", part, fields, f"it knows {_list_text(list(fields))}", of=of)
 
 
 def _columns_used(connection: Connection, about: TableSubject) -> Iterator[str]:

@@ -220,7 +220,7 @@ def _by_similar_name(connection: Connection, parts: Sequence[str]) -> list[bytes
     """Return the tables whose name differs in the size of letters or in how they are composed only. It reads all names:
     databases fold what isn't ASCII each in a way of its own."""
     row = table_of(t.ALIAS).c
-    wanted = [_folded(part) for part in parts]
+    wanted = [_fold(part) for part in parts]
     named = (row.dataset, row.last, row.deleted, row.catalog, row.database_name, row.table_name)
     query = select(*named)
     if parts[-1].isascii():  # every database folds that
@@ -230,7 +230,7 @@ def _by_similar_name(connection: Connection, parts: Sequence[str]) -> list[bytes
 
 def _is_similar(alias: Any, wanted: Sequence[str]) -> bool:
     """Compare a name's end with folded parts, as `_name_conditions` does with exact ones."""
-    catalog, database, table = (_folded(part or "") for part in (alias.catalog, alias.database_name, alias.table_name))
+    catalog, database, table = (_fold(part or "") for part in (alias.catalog, alias.database_name, alias.table_name))
     if table != wanted[-1]:
         return False
     if len(wanted) == 1 or database == ".".join(wanted[:-1]):
@@ -238,7 +238,7 @@ def _is_similar(alias: Any, wanted: Sequence[str]) -> bool:
     return len(wanted) > 2 and catalog == wanted[0] and database == ".".join(wanted[1:-1])
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return normalize("NFC", normalize("NFC", text).casefold())
 
 

@@ -65,13 +65,15 @@ def find_starts(
         if ref is None:
             found.append(_without_versions(walk, dataset, at, basis))
         elif write is None:
-            found.append(_named(walk, dataset, which, ref, basis))
+            found.append(_start_at_number(walk, dataset, which, ref, basis))
         else:
             writes = walk.makers.writer(ref)
             merged = _merged_since(walk, dataset, which, write)
             if merged is not None:
                 found.append(
-                    _named(walk, dataset, which._replace(snapshot=merged), ref._replace(snapshot=merged), basis)
+                    _start_at_number(
+                        walk, dataset, which._replace(snapshot=merged), ref._replace(snapshot=merged), basis
+                    )
                 )
                 continue
             found.append(StartPoint(dataset, ref, writes, _note(writes[0] if writes else write, basis)))
@@ -134,7 +136,7 @@ def _ref(dataset: Dataset, which: StartSelector, newest: SnapshotWrite | None, a
     return SnapshotRef(dataset.key, newest.snapshot, newest.generation, newest.branch, at)
 
 
-def _named(
+def _start_at_number(
     walk: TraversalContext, dataset: Dataset, which: StartSelector, ref: SnapshotRef, basis: Basis
 ) -> StartPoint:
     """Return a snapshot that was named by its number, after its writes were loaded."""

@@ -49,7 +49,7 @@ class TableEdge:
 
 
 @dataclass
-class _Found:
+class _FoundEdge:
     """An edge between identities while it is collected."""
 
     depth: int
@@ -107,7 +107,7 @@ class TableClosure:
         self._as_of = FOREVER if as_of is None else micros_of_argument(as_of, "as_of")
         self._limits = LimitCollector() if limits is None else limits
         self._walk = TableWalk(connection, self._limits, upward=upward, as_of=self._as_of, job=job)
-        self._found: dict[TablePair, _Found] = {}
+        self._found: dict[TablePair, _FoundEdge] = {}
 
     def answer(self, of: str | Dataset, depth: int | None, at_most: int) -> LineageAnswer[TableEdge]:
         dataset = find(self._connection, of).dataset if isinstance(of, str) else of
@@ -173,7 +173,7 @@ class TableClosure:
         near, far, row = step
         via = VIEW if step.is_view else WRITE
         edge = (near, far) if self._upward else (far, near)
-        found = self._found.setdefault(edge, _Found(level, via, {}, row.first, row.last))
+        found = self._found.setdefault(edge, _FoundEdge(level, via, {}, row.first, row.last))
         found.first, found.last = min(found.first, row.first), max(found.last, row.last)
         found.via = WRITE if WRITE in {found.via, via} else VIEW
         name = format_job_key((row.job_namespace, row.job))

@@ -74,7 +74,7 @@ def _trees(picture: LineageGraph) -> Iterator[str]:
     for root in picture.roots:
         if root not in shown:
             node = picture.nodes[root]
-            yield _labelled(node.label, node.note if picture.direction != "downstream" else "")
+            yield _label_line(node.label, node.note if picture.direction != "downstream" else "")
             shown.add(root)
             yield from _lines_below(root, "", picture, following, shown)
 
@@ -83,7 +83,7 @@ def _lines_below(
     start: Id, indent: str, picture: LineageGraph, following: Mapping[Id, list[tuple[Id, GraphEdge]]], shown: set[Id]
 ) -> Iterator[str]:
     """Yield the lines below a node. It doesn't recurse: a chain can be longer than Python's stack."""
-    stack = [(indent, iter(_sorted(following.get(start, []), picture)))]
+    stack = [(indent, iter(_sort_lines(following.get(start, []), picture)))]
     while stack:
         indent, rest = stack[-1]
         found = next(rest, None)
@@ -97,10 +97,10 @@ def _lines_below(
         if far not in shown:
             shown.add(far)
             under = f"{indent}{'   ' if is_last else '│  '}"
-            stack.append((under, iter(_sorted(following.get(far, []), picture))))
+            stack.append((under, iter(_sort_lines(following.get(far, []), picture))))
 
 
-def _sorted(lines: list[tuple[Id, GraphEdge]], picture: LineageGraph) -> list[tuple[Id, GraphEdge, bool]]:
+def _sort_lines(lines: list[tuple[Id, GraphEdge]], picture: LineageGraph) -> list[tuple[Id, GraphEdge, bool]]:
     ordered = sorted(lines, key=lambda edge: (picture.nodes[edge[0]].label, edge[1].label))
     return [(far, line, n == len(ordered)) for n, (far, line) in enumerate(ordered, 1)]
 
@@ -108,11 +108,11 @@ def _sorted(lines: list[tuple[Id, GraphEdge]], picture: LineageGraph) -> list[tu
 def _text(picture: LineageGraph, far: Id, line: GraphEdge) -> str:
     node = picture.nodes[far]
     if line.label in {PART, ROWS}:
-        return _labelled(node.label, node.note)
+        return _label_line(node.label, node.note)
     if line.label and (line.label[0].isdigit() or line.label[0] == "("):
-        return _labelled(f"{node.label}@{line.label}", node.note)
+        return _label_line(f"{node.label}@{line.label}", node.note)
     how = f" ({line.label})" if line.label else ""
-    return _labelled(f"{node.label}{how}", node.note)
+    return _label_line(f"{node.label}{how}", node.note)
 
 
 def _through(line: GraphEdge, picture: LineageGraph) -> str:
@@ -128,7 +128,7 @@ def _mark(line: GraphEdge, *, again: bool) -> str:
     return "  (see above)" if again else ""
 
 
-def _labelled(label: str, note: str) -> str:
+def _label_line(label: str, note: str) -> str:
     return f"{label}  {note}" if note else label
 
 
@@ -137,7 +137,7 @@ def _path(picture: LineageGraph) -> Iterator[str]:
         if number == 0:
             yield picture.nodes[line.source].label
         node = picture.nodes[line.target]
-        yield f"{'   ' * number}└─> {_labelled(node.label, node.note)}"
+        yield f"{'   ' * number}└─> {_label_line(node.label, node.note)}"
 
 
 def _end(answer: LineageAnswer[Any]) -> Iterator[str]:

@@ -119,7 +119,7 @@ def create_area(options: StoreOptions, area: Area) -> Store:
     beside = options.beside(area.value)
     if beside.target.kind is DatabaseKind.MYSQL:
         with _server(options) as server:
-            server.exec_driver_sql(f"CREATE DATABASE IF NOT EXISTS {_quoted(server, area_name(beside.target))}")
+            server.exec_driver_sql(f"CREATE DATABASE IF NOT EXISTS {_quote(server, area_name(beside.target))}")
             server.commit()
     return open_store(beside, views=False)
 
@@ -146,7 +146,7 @@ def drop_area(options: StoreOptions, area: Area) -> bool:
     with translate_errors(target.words), _server(options) as server:
         if name not in inspect(server).get_schema_names():
             return False
-        tables = [f"{_quoted(server, name)}.{_quoted(server, each)}" for each in _tables(server, name)]
+        tables = [f"{_quote(server, name)}.{_quote(server, each)}" for each in _tables(server, name)]
         if tables:
             server.exec_driver_sql(f"DROP TABLE {', '.join(tables)}")
         _drop_home(server, name)
@@ -156,7 +156,7 @@ def drop_area(options: StoreOptions, area: Area) -> bool:
 
 def _drop_home(connection: Connection, name: str) -> None:
     """Drop a schema or database that has none of our tables any more."""
-    home = _quoted(connection, name)
+    home = _quote(connection, name)
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"DROP FUNCTION IF EXISTS {home}.pip5_catalog(text)")
         connection.exec_driver_sql(f"DROP SCHEMA {home}")
@@ -172,7 +172,7 @@ def _tables(connection: Connection, name: str) -> list[str]:
     return sorted(_OURS & {*inspect(connection).get_table_names(name)})
 
 
-def _quoted(connection: Connection, name: str) -> str:
+def _quote(connection: Connection, name: str) -> str:
     return connection.dialect.identifier_preparer.quote_identifier(name)
 
 

@@ -130,7 +130,7 @@ class _Walk:
 
     def __init__(self, kind: RowKind, one: Connection, other: Connection) -> None:
         self._kind = kind
-        self._one, self._other = _ordered(one, kind), _ordered(other, kind)
+        self._one, self._other = _select_ordered(one, kind), _select_ordered(other, kind)
         self._digests = RowDigest(), RowDigest()
 
     def differences(self) -> Iterator[RowDifference]:
@@ -145,7 +145,7 @@ class _Walk:
             least = min(each for each in keys if each is not None)
             mine = one if keys[0] == least else None
             theirs = other if keys[1] == least else None
-            yield RowDifference(kind, self._row(mine, 0), self._row(theirs, 1), _changed(kind, mine, theirs))
+            yield RowDifference(kind, self._row(mine, 0), self._row(theirs, 1), _changed_columns(kind, mine, theirs))
             one = one if mine is None else next(self._one, None)
             other = other if theirs is None else next(self._other, None)
 
@@ -167,7 +167,7 @@ class _Walk:
             self._digests[side].add_number(number)
 
 
-def _ordered(connection: Connection, kind: RowKind) -> Iterator[RowTuple]:
+def _select_ordered(connection: Connection, kind: RowKind) -> Iterator[RowTuple]:
     table = table_of(kind)
     query = select(table).order_by(*(table.c[name] for name in kind.primary_key))
     found = connection.execute(query, execution_options={"yield_per": _PAGE})
@@ -178,7 +178,7 @@ def _plain(value: Any) -> Any:
     return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
 
 
-def _changed(kind: RowKind, one: RowTuple | None, other: RowTuple | None) -> tuple[str, ...]:
+def _changed_columns(kind: RowKind, one: RowTuple | None, other: RowTuple | None) -> tuple[str, ...]:
     if one is None or other is None:
         return ()
     return tuple(name for name, a, b in zip(column_names(kind), one, other, strict=True) if a != b)

@@ -67,7 +67,7 @@ class PredicateCompiler:
             compared: ColumnElement[bool] = column.op("GLOB", is_comparison=True)(_glob(predicate.pattern))
             return compared
         pattern = "".join(
-            _escaped(character) if literal else character for literal, character in pieces(predicate.pattern)
+            _escape(character) if literal else character for literal, character in pieces(predicate.pattern)
         )
         return column.like(pattern, escape="!")
 
@@ -83,7 +83,7 @@ def _stored_value(value: str | int | datetime) -> Any:
     return micros_of(value) if isinstance(value, datetime) else value
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return f"!{character}" if character in "!%_" else character
 
 
@@ -97,15 +97,15 @@ def _glob(pattern: str) -> str:
 
 def select_table_entities(side: str, predicate: Predicate | None, dialect: str) -> Select[Any]:
     """Select job, database, table, create_time, catalog: one row for each job and table of a catalog."""
-    return _filtered(table_rows(side, by_catalog=True), predicate, dialect)
+    return _filter(table_rows(side, by_catalog=True), predicate, dialect)
 
 
 def select_data_entities(side: str, predicate: Predicate | None, dialect: str) -> Select[Any]:
     """Select the same with barrier_id and snapshot_id: one row for each job, barrier and table."""
-    return _filtered(data_rows(side, by_catalog=True), predicate, dialect)
+    return _filter(data_rows(side, by_catalog=True), predicate, dialect)
 
 
-def _filtered(rows: Select[Any], predicate: Predicate | None, dialect: str) -> Select[Any]:
+def _filter(rows: Select[Any], predicate: Predicate | None, dialect: str) -> Select[Any]:
     found = rows.subquery()
     chosen = cast("Select[Any]", select(*found.c))
     return chosen if predicate is None else chosen.where(PredicateCompiler(dialect, dict(found.c)).of(predicate))

@@ -150,7 +150,7 @@ class StoreOptions(Config):
         if self.jdbc_password_file is not None:
             return _reading(self.jdbc_password_file)
         source = self.jdbc_password_callable
-        return _checked(plugins.load(PASSWORDS, source) if isinstance(source, str) else source)
+        return _wrap_password(plugins.load(PASSWORDS, source) if isinstance(source, str) else source)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _reading(path: Path) -> Callable[[], str]:
     return read
 
 
-def _checked(source: Any) -> Callable[[], str] | None:
+def _wrap_password(source: Any) -> Callable[[], str] | None:
     """Wrap a password function. What it raises or returns is never repeated, because it may be the secret."""
     if source is None:
         return None

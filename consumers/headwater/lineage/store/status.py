@@ -83,12 +83,12 @@ def size_of(connection: Connection) -> StoreSize:
 
 def _sizes(connection: Connection, by_table: Mapping[str, int]) -> Iterator[TableSize]:
     for name, definition in sorted(METADATA.tables.items()):
-        counted: Any = connection.execute(_counted(definition)).one()
+        counted: Any = connection.execute(_count_rows(definition)).one()
         times = (_moment(counted.oldest), _moment(counted.newest))
         yield TableSize(name, counted.number, by_table.get(name), *times)
 
 
-def _counted(table: Table) -> Select[Any]:
+def _count_rows(table: Table) -> Select[Any]:
     columns = table.c
     times: tuple[ColumnElement[Any], ColumnElement[Any]] = (null(), null())
     if "first" in columns:

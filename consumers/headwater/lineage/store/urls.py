@@ -72,7 +72,7 @@ def parse_url(text: str, driver: str | None = None) -> URL:
     """Parse an address. `driver` has to match it, and tells the kind of database where the address doesn't."""
     wanted = None if driver is None else database_of_driver(driver)
     text = text.strip()
-    url = _checked(_parsed(text, wanted))
+    url = _move_credentials(_parse(text, wanted))
     found = DatabaseKind(url.drivername)
     if wanted is not None and found is not wanted:
         raise ConfigurationError(
@@ -98,7 +98,7 @@ def printable_url(url: URL) -> str:
     return place.render_as_string()
 
 
-def _parsed(text: str, wanted: DatabaseKind | None) -> URL:
+def _parse(text: str, wanted: DatabaseKind | None) -> URL:
     if match := _JDBC.fullmatch(text):
         database = _database_kind(match["scheme"])
         return _sqlite(match["rest"]) if database is DatabaseKind.SQLITE else _of_jdbc(match["rest"], database)
@@ -167,7 +167,7 @@ def _sqlite(path: str) -> URL:
     return URL.create(DatabaseKind.SQLITE.value, database=str(Path(path).expanduser()))
 
 
-def _checked(url: URL) -> URL:
+def _move_credentials(url: URL) -> URL:
     """Move user and password from the parameters to their own fields, where nothing prints them."""
     if DatabaseKind(url.drivername) is DatabaseKind.SQLITE:
         return url

@@ -84,11 +84,11 @@ def apply(changes: Iterable[TableChange], table: Table, *, case_sensitive: bool 
     """The table after the changes, in their order. `case_sensitive` is what spark.sql.caseSensitive was."""
     names = Names(case_sensitive)
     for index, change in enumerate(changes):
-        table = _applied(index, change, table, names)
+        table = _apply_change(index, change, table, names)
     return table
 
 
-def _applied(index: int, change: TableChange, table: Table, names: Names) -> Table:
+def _apply_change(index: int, change: TableChange, table: Table, names: Names) -> Table:
     try:
         return _HANDLERS[type(change)](table, change, names)
     except (ImpossibleChangeError, TypeTextError) as error:

@@ -66,17 +66,17 @@ def no_change(table: Table, _change: object, _names: Names) -> Table:
 
 
 def add_partition_field(table: Table, change: AddPartitionField, names: Names) -> Table:
-    return _partitioned(table, _with_transform(table, table.partitioning, change.transform, names))
+    return _with_partitioning(table, _with_transform(table, table.partitioning, change.transform, names))
 
 
 def drop_partition_field(table: Table, change: DropPartitionField, names: Names) -> Table:
-    return _partitioned(table, _without_transform(table.partitioning, change.transform, names))
+    return _with_partitioning(table, _without_transform(table.partitioning, change.transform, names))
 
 
 def replace_partition_field(table: Table, change: ReplacePartitionField, names: Names) -> Table:
     """The new field comes last, as in Iceberg, where a field that is replaced is dropped and another one added."""
     rest = _without_transform(table.partitioning, change.transform, names)
-    return _partitioned(table, _with_transform(table, rest, change.new_transform, names))
+    return _with_partitioning(table, _with_transform(table, rest, change.new_transform, names))
 
 
 def set_ordering(table: Table, change: SetOrdering, names: Names) -> Table:
@@ -122,7 +122,7 @@ def _only_key(table: Table, constraint: Constraint, names: Names) -> tuple[Field
     return constraint.columns
 
 
-def _partitioned(table: Table, partitioning: tuple[Transform, ...]) -> Table:
+def _with_partitioning(table: Table, partitioning: tuple[Transform, ...]) -> Table:
     return table.model_copy(update={"partitioning": partitioning})
 
 
@@ -137,19 +137,21 @@ def _with_transform(
 def _without_transform(there: tuple[Transform, ...], transform: Transform, names: Names) -> tuple[Transform, ...]:
     index = _find(there, transform, names)
     if index is None:
-        raise ImpossibleChangeError(f"there is no partition field {shown(transform)}; there is {_listed(there)}")
+        raise ImpossibleChangeError(
+            f"there is no partition field {shown(transform)}; there is {_list_transforms(there)}"
+        )
     return (*there[:index], *there[index + 1 :])
 
 
-def _listed(transforms: Iterable[Transform]) -> str:
+def _list_transforms(transforms: Iterable[Transform]) -> str:
     return enumerated([shown(transform) for transform in transforms])
 
 
 def _find(there: Iterable[Transform], transform: Transform, names: Names) -> int | None:
-    return next((index for index, other in enumerate(there) if _same(other, transform, names)), None)
+    return next((index for index, other in enumerate(there) if _are_same(other, transform, names)), None)
 
 
-def _same(one: Transform, other: Transform, names: Names) -> bool:
+def _are_same(one: Transform, other: Transform, names: Names) -> bool:
     if not (one.columns and other.columns):
         return None not in (one.field_name, other.field_name) and one.field_name == other.field_name
     alike = (one.name.lower(), one.arguments) == (other.name.lower(), other.arguments)

@@ -65,7 +65,7 @@ class Names:
     case_sensitive: bool = False
 
     def same(self, one: str, other: str) -> bool:
-        return one == other or (not self.case_sensitive and _folded(one) == _folded(other))
+        return one == other or (not self.case_sensitive and _fold(one) == _fold(other))
 
     def find(self, names: Sequence[str], name: str) -> int | None:
         """Where a name stands. One that is written just so goes before one that differs in case only."""
@@ -73,8 +73,8 @@ class Names:
             return names.index(name)
         if self.case_sensitive:
             return None
-        folded = _folded(name)
-        found = [index for index, candidate in enumerate(names) if _folded(candidate) == folded]
+        folded = _fold(name)
+        found = [index for index, candidate in enumerate(names) if _fold(candidate) == folded]
         if len(found) > 1:
             raise ImpossibleChangeError(f"{name} may be any of {listed(names[index] for index in found)}")
         return found[0] if found else None
@@ -87,10 +87,10 @@ class Names:
         return [self._key(path) for path in some] == [self._key(path) for path in others]
 
     def _key(self, path: FieldPath) -> FieldPath:
-        return path if self.case_sensitive else tuple([_folded(name) for name in path])
+        return path if self.case_sensitive else tuple([_fold(name) for name in path])
 
 
-def _folded(name: str) -> str:
+def _fold(name: str) -> str:
     """As Java's equalsIgnoreCase: letter by letter, so that ß isn't ss."""
     return name.lower() if name.isascii() else "".join([_folded_letter(letter) for letter in name])
 

@@ -111,7 +111,7 @@ class Codec:
                 return event
             record = _record(data, offset, schema)
             if record["schema_version"] <= mine.version:
-                return _validated(kind, record)
+                return _validate(kind, record)
         return _another_version(data, offset, kind, schema)
 
 
@@ -171,9 +171,9 @@ def _another_version(data: bytes, offset: int, kind: type[Event], schema: Writer
     if version > MAX_VERSION:
         raise DecodeError(Problem.INVALID, f"schema_version: {version} is none", offset=offset, kind=schema.kind)
     if schema.version < mine.version and version <= mine.version:
-        return _validated(kind, upgraded(kind, schema.version, _resolve(record, schema, mine)))
+        return _validate(kind, upgraded(kind, schema.version, _resolve(record, schema, mine)))
     try:
-        known = _validated(kind, {**_resolve(record, schema, mine), "schema_version": mine.version})
+        known = _validate(kind, {**_resolve(record, schema, mine), "schema_version": mine.version})
     except DecodeError:
         known = None
     return UnknownEvent(data, schema.fingerprint, schema.kind, version, known)
@@ -186,7 +186,7 @@ def _resolve(record: dict[str, Any], schema: WriterSchema, mine: WriterSchema) -
         raise DecodeError(Problem.MALFORMED, f"{type(e).__name__}: {e}", kind=schema.kind) from e
 
 
-def _validated(kind: type[Event], record: dict[str, Any]) -> Event:
+def _validate(kind: type[Event], record: dict[str, Any]) -> Event:
     convert = reader_of(kind)
     try:
         return kind.model_validate(record if convert is None else convert(record))

@@ -126,7 +126,7 @@ def _choice_writer(shape: AvroUnion) -> Convert | None:
         return _generation_writer(shape)
     convert, name = _writer(option), _branch_name(option)
     if name is not None:
-        inner = convert if convert is not None else _same
+        inner = convert if convert is not None else _unchanged_value
         return lambda value: None if value is None else (name, inner(value))
     return None if convert is None else lambda value: None if value is None else convert(value)
 
@@ -145,7 +145,7 @@ def _branch_name(shape: AvroType) -> str | None:
     return f"{NAMESPACE}.Uuid" if isinstance(shape, AvroUuid) else None
 
 
-def _same(value: Any) -> Any:
+def _unchanged_value(value: Any) -> Any:
     return value
 
 
@@ -188,7 +188,7 @@ def _array_reader(shape: AvroArray) -> Convert | None:
 
 def _flat_reader(shape: TaggedUnion) -> Convert:
     """A member that only a newer version knows becomes the one that stands for all others."""
-    read = _fields_reader(union_fields_of(shape)) or _same
+    read = _fields_reader(union_fields_of(shape)) or _unchanged_value
     discriminator, known = shape.discriminator, {_word(member, shape.discriminator) for member in shape.members}
 
     def convert(record: dict[str, Any]) -> dict[str, Any]:

@@ -85,18 +85,18 @@ class SchemaCache:
         """The schema; None where neither the package nor the program knows it."""
         found = self._schemas.get(fingerprint)
         if found is None and (file := self._files.get(fingerprint.hex())):
-            return self._schemas.setdefault(fingerprint, _released(file))
+            return self._schemas.setdefault(fingerprint, _read_released(file))
         return found
 
 
 def released() -> tuple[WriterSchema, ...]:
     """Every schema that was ever released, of every kind and version."""
-    return tuple(_released(file) for file in _released_files().values())
+    return tuple(_read_released(file) for file in _released_files().values())
 
 
 def current(kind: str, version: int) -> WriterSchema:
     """The released schema of that version of a kind."""
-    return _released(f"{kind}.v{version}.avsc")
+    return _read_released(f"{kind}.v{version}.avsc")
 
 
 def _directory() -> Any:
@@ -117,7 +117,7 @@ def _texts() -> Mapping[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in files}
 
 
-def _released(file: str) -> WriterSchema:
+def _read_released(file: str) -> WriterSchema:
     text = _texts()[file]
     schema = json.loads(text)
     return WriterSchema(schema["name"], schema["version"], fingerprint_of(schema), text)

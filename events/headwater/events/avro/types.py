@@ -174,10 +174,10 @@ def _avro_type(annotation: Any, metadata: tuple[Any, ...], discriminator: Any = 
         return AvroEdges() if arguments[0] is ColumnLineage else AvroArray(_avro_type(arguments[0], ()))
     if origin is Literal:
         return AvroScalar("int" if isinstance(arguments[0], int) else "string")
-    return _named(annotation, metadata)
+    return _named_type(annotation, metadata)
 
 
-def _named(annotation: Any, metadata: tuple[Any, ...]) -> AvroType:
+def _named_type(annotation: Any, metadata: tuple[Any, ...]) -> AvroType:
     if annotation is int:
         return AvroScalar("int" if any(isinstance(m, Le) and m.le == 2**31 - 1 for m in metadata) else "long")
     if annotation is bytes:

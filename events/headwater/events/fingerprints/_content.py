@@ -49,11 +49,11 @@ _PICKLED: Final = "serializedClass"
 
 def canonical_type(text: str) -> str:
     """Total: a text that isn't a type counts as it is."""
-    return _remembered(text) if len(text) <= _LONGEST_KEPT else _canonical(text)
+    return _canonical_of_short(text) if len(text) <= _LONGEST_KEPT else _canonical(text)
 
 
 @lru_cache(maxsize=4096)
-def _remembered(text: str) -> str:
+def _canonical_of_short(text: str) -> str:
     return _canonical(text)
 
 
@@ -72,7 +72,7 @@ def _bare(type_: DataType) -> DataType:
     if isinstance(type_, StructType):
         return StructType(tuple([_bare_field(field) for field in type_.fields]))
     if isinstance(type_, (UserDefinedType, UnknownType)):
-        return replace(type_, text=dumps(_ordered(loads(type_.text))))
+        return replace(type_, text=dumps(_sort_keys(loads(type_.text))))
     return type_
 
 
@@ -85,13 +85,13 @@ def _bare_field(field: StructField) -> StructField:
     limited = with_lengths(type_, type_text) if isinstance(type_text, str) else None
     kept = {COLLATIONS} if limited is not None else {COLLATIONS, CHAR_VARCHAR}
     rest: Json = {key: entry for key, entry in entries.items() if key in kept}
-    return StructField(field.name, limited or type_, field.nullable, dumps(_ordered(rest)))
+    return StructField(field.name, limited or type_, field.nullable, dumps(_sort_keys(rest)))
 
 
-def _ordered(value: Json) -> Json:
+def _sort_keys(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _ordered(value[key]) for key in sorted(value) if key != _PICKLED}
-    return [_ordered(item) for item in value] if isinstance(value, list) else value
+        return {key: _sort_keys(value[key]) for key in sorted(value) if key != _PICKLED}
+    return [_sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 Node: TypeAlias = tuple[Literal["input", "output"], int]

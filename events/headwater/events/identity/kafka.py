@@ -63,7 +63,7 @@ def kafka_read(
     pattern = settings["subscribepattern"] if chosen == ["subscribepattern"] else None
     topics = None if topics_read is None else list(topics_read)
     if topics is None and pattern is None:
-        topics = [topic for topic, _ in partitions] or _listed(settings["subscribe"])
+        topics = [topic for topic, _ in partitions] or _split_topics(settings["subscribe"])
     servers = settings.get("kafka.bootstrap.servers", "")
     namespace_only = kafka_namespace(servers, environment)
     return KafkaRead(
@@ -92,7 +92,7 @@ def _pattern_only(namespace: str) -> Unknown:
     return Unknown(reason=f"subscribePattern at {namespace}: the topics really read show only in the offsets")
 
 
-def _listed(text: str) -> list[str]:
+def _split_topics(text: str) -> list[str]:
     topics = [topic.strip() for topic in text.split(",") if topic.strip()]
     if not topics:
         msg = "option subscribe lists no topic; give topics with commas between them"

@@ -67,11 +67,11 @@ def _values(path: str) -> tuple[tuple[str, str | None], ...]:
         key, equals, value = step.partition("=")
         if not equals or not key:
             break
-        values.append((_unescaped(key), None if value == _NO_VALUE else _unescaped(value)))
+        values.append((_unescape(key), None if value == _NO_VALUE else _unescape(value)))
     return tuple(values)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """One character per escape: Hive escapes single ASCII characters, and leaves all others as they are."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 

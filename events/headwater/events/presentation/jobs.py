@@ -48,19 +48,22 @@ _LINEAGE_SCOPES = {
 
 def gap(event: Gap) -> str:
     return joined(
-        joined(event.reason.value, _missed(event), _source(event), labelled("for listener", event.listener)),
+        joined(event.reason.value, _describe_gap(event), _source(event), labelled("for listener", event.listener)),
         first_line(event.detail),
         by=": ",
     )
 
 
 def heartbeat(event: Heartbeat) -> str:
-    return joined("alive", labelled("next in", event.interval and f"{event.interval} s"), _dropped(event.dropped))
+    return joined(
+        "alive", labelled("next in", event.interval and f"{event.interval} s"), _describe_drops(event.dropped)
+    )
 
 
 def closed(event: Closed) -> str:
     return joined(
-        "all is reported" if event.complete else "what is left in the spool must be shipped", _dropped(event.dropped)
+        "all is reported" if event.complete else "what is left in the spool must be shipped",
+        _describe_drops(event.dropped),
     )
 
 
@@ -97,7 +100,7 @@ def datasets_unified(event: DatasetsUnified) -> str:
     )
 
 
-def _missed(event: Gap) -> str:
+def _describe_gap(event: Gap) -> str:
     family = event.missed_family.value.lower() if event.missed_family else ""
     count = joined("up to", f"{event.missed:,}", family, "events missed") if event.missed is not None else ""
     ranges = (
@@ -115,7 +118,7 @@ def _source(event: Gap) -> str:
     return joined(labelled("of", event.source and place_of(event.source)), topic)
 
 
-def _dropped(counts: Mapping[str, int]) -> str:
+def _describe_drops(counts: Mapping[str, int]) -> str:
     dropped = {where: count for where, count in counts.items() if count}
     return f"(dropped so far: {pairs(dropped)})" if dropped else ""
 

@@ -102,7 +102,7 @@ def mask_message(text: str, kind: str = "") -> str:
     fixed = _TRACEBACK.sub(_traceback, fixed)
     fixed = _RAISED.sub(r"\1?", fixed)
     fixed = _BARE_VALUE.sub(r"\1?", fixed)
-    return _TOKEN.sub(_shown, fixed) + end[:_KEPT]
+    return _TOKEN.sub(_placeholder, fixed) + end[:_KEPT]
 
 
 def _split_end(text: str) -> tuple[str, str]:
@@ -134,7 +134,7 @@ def _traceback(found: re.Match[str]) -> str:
     return f"{found[1]}{_SOURCE_LINE.sub('', found[2])}{found[3]}"
 
 
-def _shown(found: re.Match[str]) -> str:
+def _placeholder(found: re.Match[str]) -> str:
     value = found["value"]
     if value is None:
         return found.group()

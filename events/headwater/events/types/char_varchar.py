@@ -36,7 +36,7 @@ def with_lengths(type_: DataType, type_text: str) -> DataType | None:
     lengths = None if has_lengths(type_) else _lengths(type_, type_text)
     if lengths is None:
         return None
-    limited = _map_leaves(type_, lambda leaf: _limited(lengths) if leaf == STRING else leaf)
+    limited = _map_leaves(type_, lambda leaf: _type_of_length(lengths) if leaf == STRING else leaf)
     return limited if has_lengths(limited) else None
 
 
@@ -68,7 +68,7 @@ def _lengths(type_: DataType, type_text: str) -> Iterator[tuple[str | None, str 
     return iter(zip(found.groups()[::2], found.groups()[1::2], strict=True))
 
 
-def _limited(lengths: Iterator[tuple[str | None, str | None]]) -> DataType:
+def _type_of_length(lengths: Iterator[tuple[str | None, str | None]]) -> DataType:
     word, length = next(lengths)
     if word is None or length is None:
         return STRING

@@ -106,20 +106,20 @@ def run(
     try:
         exec(program.load(), _main_module(program).__dict__)  # noqa: S102 - running it is what was asked for
     except SystemExit as e:
-        end = _judged(e, judge)
+        end = _judge_end(e, judge)
         exits.known_end = exits.end_of(end)
         raise end from None
     except BaseException as e:  # noqa: BLE001 - as the interpreter itself does
         exits.known_end = replace(exits.end_of(e), exit_code=None if isinstance(e, KeyboardInterrupt) else 1)
         _show(e)
         exits.final_signal = signal.SIGINT if isinstance(e, KeyboardInterrupt) else None
-        raise _judged(SystemExit(1), judge) from None
-    end = _judged(SystemExit(0), judge)
+        raise _judge_end(SystemExit(1), judge) from None
+    end = _judge_end(SystemExit(0), judge)
     exits.known_end = exits.end_of(end if end.code else None)
     raise end
 
 
-def _judged(end: SystemExit, judge: Callable[[int], int]) -> SystemExit:
+def _judge_end(end: SystemExit, judge: Callable[[int], int]) -> SystemExit:
     code = exit_code_of(end)
     judged = judge(code)
     return end if judged == code else SystemExit(judged)

@@ -47,7 +47,7 @@ def pipeline_session(
             "a pipeline needs pyspark, which isn't installed here: use the interpreter of the cluster, or "
             f"{extra_command('spark')}"
         ) from e
-    submitted = _submitted(pyspark)
+    submitted = _is_submitted(pyspark)
     version = str(pyspark.__version__)
     defaults = {} if submitted else _defaults(version, lake, reads_kafka=reads_kafka)
     settings = {**defaults, **conf}
@@ -102,7 +102,7 @@ def require_arrow() -> None:
         )
 
 
-def _submitted(pyspark: Any) -> bool:
+def _is_submitted(pyspark: Any) -> bool:
     """Return whether spark-submit started this process."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or getattr(pyspark.SparkContext, "_gateway", None) is not None
 

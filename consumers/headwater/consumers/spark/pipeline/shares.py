@@ -83,7 +83,7 @@ class MergedShares:
             for values in some:
                 known = held.setdefault(values[0], values)
                 if known is not values and known != values:
-                    held[values[0]] = _combined(KIND_OF[name], known, values)
+                    held[values[0]] = _combine(KIND_OF[name], known, values)
         self.letters += share.letters
         self.gaps += share.gaps
         add_reached(self.reached, share.reached)
@@ -104,7 +104,7 @@ class MergedShares:
         return [Row(TOMBSTONE, values) for values in self._tables.get(TOMBSTONE.name, {}).values()]
 
 
-def _combined(kind: RowKind, one: RowTuple, other: RowTuple) -> RowTuple:
+def _combine(kind: RowKind, one: RowTuple, other: RowTuple) -> RowTuple:
     return combine_rows(Row(kind, one), Row(kind, other)).values
 
 

@@ -237,16 +237,16 @@ def _producers(connection: Connection, which: set[bytes]) -> dict[bytes, Any]:
 
 def _tails(connection: Connection, filters: GapFilter) -> Iterator[PossibleGap]:
     """Yield events missing at the end: a producer that closed reports how many events it emitted."""
-    found = connection.execute(_closed(filters)).all()
+    found = connection.execute(_select_closed(filters)).all()
     for several in (found[at : at + _AT_ONCE] for at in range(0, len(found), _AT_ONCE)):
-        arrived = _arrived(connection, [bytes(gap.producer) for gap in several])
+        arrived = _count_arrivals(connection, [bytes(gap.producer) for gap in several])
         for gap in several:
             count = gap.sequence - arrived.get(bytes(gap.producer), gap.sequence)
             if count > 0:
                 yield _tail(gap, count)
 
 
-def _closed(filters: GapFilter) -> Any:
+def _select_closed(filters: GapFilter) -> Any:
     beat = table_of(t.PRODUCER).c
     origin = (beat.producer, beat.application, beat.job_namespace, beat.job, beat.run)
     chosen = select(*origin, beat.sequence, beat.first, beat.closed_at)
@@ -256,7 +256,7 @@ def _closed(filters: GapFilter) -> Any:
     return chosen.order_by(beat.producer)
 
 
-def _arrived(connection: Connection, producers: list[bytes]) -> dict[bytes, int]:
+def _count_arrivals(connection: Connection, producers: list[bytes]) -> dict[bytes, int]:
     """Return the sum of the greatest numbers of each family that arrived, for the producers of which some did."""
     row = table_of(t.ARRIVAL).c
     chosen = select(row.producer, row.family, row.block, row.bits).where(row.producer.in_(producers))

@@ -177,7 +177,7 @@ def nearest_changes(*, is_before: bool) -> Any:
 @cache
 def _writes_of_many() -> Any:
     """Select the newest writes of each dataset up to its time, in one statement."""
-    wanted, place, row = _wanted(), table_of(t.PLACE), table_of(t.WRITE)
+    wanted, place, row = _wanted_pairs(), table_of(t.PLACE), table_of(t.WRITE)
     newest = select(row).where(row.c.place_id == place.c.id, row.c.first <= wanted.c.b).correlate(place, wanted)
     of_place = newest.order_by(row.c.first.desc()).limit(bindparam("number")).lateral("of_place")
     is_place = and_(place.c.dataset == wanted.c.a, place.c.made_from.is_not(None))
@@ -190,13 +190,13 @@ def _writes_of_many() -> Any:
 @cache
 def _changes_of_many() -> Any:
     """Select the newest catalog changes of each dataset up to its time that created snapshots, in one statement."""
-    wanted, row = _wanted(), table_of(t.MODIFICATION).c
+    wanted, row = _wanted_pairs(), table_of(t.MODIFICATION).c
     newest = produced_by_changes().where(row.dataset == wanted.c.a, row.time <= wanted.c.b)
     one = newest.order_by(row.time.desc()).limit(bindparam("number")).lateral("one")
     return select(*one.c, *_of(wanted)).join_from(wanted, one, true())
 
 
-def _wanted() -> Any:
+def _wanted_pairs() -> Any:
     return unnested_pairs(bindparam("hashes"), bindparam("numbers"))
 
 

@@ -165,7 +165,7 @@ def _confirmed_edges(connection: Connection, edges: Sequence[Any]) -> set[tuple[
         _equal(write.c.job_namespace, edge.c.job_namespace),
         _equal(read.c.run, write.c.run),
     )
-    alive = and_(same, ~_deleted(read), ~_deleted(write))
+    alive = and_(same, ~_is_deleted(read), ~_is_deleted(write))
     query = select(edge.c.target, edge.c.source, edge.c.job_namespace, edge.c.job).where(
         exists().select_from(read.join(write, true())).where(alive)
     )
@@ -181,7 +181,7 @@ def _equal(one: Any, other: Any) -> Any:
     return or_(one == other, and_(one.is_(None), other.is_(None)))
 
 
-def _deleted(row: Any) -> Any:
+def _is_deleted(row: Any) -> Any:
     stone = table_of(t.TOMBSTONE).alias()
     return exists().where(
         stone.c.run == row.c.run,

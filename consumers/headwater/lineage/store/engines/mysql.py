@@ -28,7 +28,7 @@ def prepare_url(url: URL, *, readonly: bool) -> tuple[URL, dict[str, Any]]:  # n
     query[_LATER] = str(arguments["read_timeout"])
     arguments["read_timeout"] = arguments["connect_timeout"]
     encryption = {name: query.pop(name) for name in [*query] if name == "ssl" or name.startswith("ssl_")}
-    arguments |= _encrypted(encryption)
+    arguments |= _tls_arguments(encryption)
     query.setdefault("charset", "utf8mb4")
     return url.set(query=query), {**_SETTINGS, "connect_args": arguments}
 
@@ -61,7 +61,7 @@ def _number(value: object, name: str) -> int:
         raise ConfigurationError(f"jdbc.url: {name} isn't a whole number of seconds") from None
 
 
-def _encrypted(given: dict[str, Any]) -> dict[str, Any]:
+def _tls_arguments(given: dict[str, Any]) -> dict[str, Any]:
     """Build the TLS context. PyMySQL's own context would accept any host with a certificate of a well-known authority.
     Without TLS options the connection is encrypted if the server supports it."""
     if not given:

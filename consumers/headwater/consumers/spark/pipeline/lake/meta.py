@@ -71,16 +71,16 @@ class LakeBulkMeta:
     def dead_letters(
         self, state: DeadLetterState | None = DeadLetterState.WAITING
     ) -> Generator[tuple[str, DeadLetter], None, None]:
-        raise _refused("lists its dead letters by SQL alone, SELECT * FROM dead_letters", state)
+        raise _refusal("lists its dead letters by SQL alone, SELECT * FROM dead_letters", state)
 
     def dead_letter(self, name: str) -> DeadLetter | None:
-        raise _refused("shows a dead letter by SQL alone, SELECT * FROM dead_letters", name)
+        raise _refusal("shows a dead letter by SQL alone, SELECT * FROM dead_letters", name)
 
     def mark_dead_letters(self, names: Iterable[str], state: DeadLetterState, error: str | None = None) -> None:
-        raise _refused("doesn't retry dead letters", (names, state, error))
+        raise _refusal("doesn't retry dead letters", (names, state, error))
 
     def remove_dead_letters(self, names: Iterable[str]) -> None:
-        raise _refused("doesn't retry dead letters", names)
+        raise _refusal("doesn't retry dead letters", names)
 
     def epoch(self) -> int:
         return 0
@@ -93,5 +93,5 @@ class LakeBulkMeta:
             self.tables.merge(name, self.tables.frame_of(name, values))
 
 
-def _refused(words: str, _: object) -> ConfigurationError:
+def _refusal(words: str, _: object) -> ConfigurationError:
     return ConfigurationError(f"a lake store {words}: it has no commands for that yet")
