@@ -6,6 +6,10 @@ is worked out by hand.
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,7 @@ from headwater.versions.rollback import (
     RollbackRun,
     begin_rollback,
     plan_rollback,
+    rollbacks_in,
 )
 from headwater.versions.rollback.session_tables import SessionTables
 from tests.kit.lineage.scripted_producer import store as put
@@ -41,6 +46,9 @@ pytestmark = [
 
 driver = driver_fixture(EXTENSIONS)
 SAMPLE = "iceberg"
+ROOT = Path(__file__).parents[2]
+_SECONDS = 600
+"""How long a command may take that starts a session of its own."""
 
 
 class Warehouse:
@@ -117,6 +125,22 @@ class Warehouse:
     def undo(self, name: str) -> None:
         self.driver.events_of(lambda _: RollbackRun(self.store, self._tables, name).undo())
 
+    def command(self, kill_after: int, *words: str) -> int:
+        """Run `headwater rollback` in a process of its own, and return how it ended."""
+        conf = dict(self.driver.spark.sparkContext.getConf().getAll())
+        kept = {key: value for key, value in conf.items() if key.startswith(("spark.jars", "spark.sql."))}
+        properties = self._place / "spark.conf"
+        properties.write_text("".join(f"{key} {value}\n" for key, value in kept.items()))
+        flags = ("--store", str(self._place / "store.db"), "--properties-file", str(properties))
+        command = [sys.executable, "-m", "tests.kit.versions.rollback_victim", str(kill_after), *words, *flags]
+        environment = {**os.environ, "SPARK_LOCAL_DIRS": str(self._place)}
+        found = subprocess.run(
+            command, cwd=ROOT, env=environment, check=False, timeout=_SECONDS, start_new_session=True
+        )
+        for name in ("orders", "details", "revenue"):
+            self.driver.run(f"REFRESH TABLE {self.db}.{name}")
+        return found.returncode
+
     def differences(self) -> tuple[bool | None, list[str]]:
         """Return whether the newest versions of all tables belong together, and what differs or isn't known."""
         with self.store.engine.connect() as connection:
@@ -162,3 +186,23 @@ def test_a_chain_goes_back_and_goes_on_as_if_what_was_lost_had_never_been(wareho
     assert warehouse.differences() == (True, [])
     with pytest.raises(RollbackRefusedError, match="what has come since would be lost"):
         warehouse.undo(name)
+
+
+@pytest.mark.long
+def test_a_command_that_is_killed_goes_on_where_it_was(driver: Driver, tmp_path: Path, store: Store) -> None:
+    """The whole command, in a session of its own: killed by signal 9 when the second table has gone back and nobody was
+    told of that, gone on with, and undone."""
+    warehouse = Warehouse(driver, "iceberg", tmp_path, store)
+    warehouse.order(1, 1, 3)
+    right, before = warehouse.content, warehouse.heads["orders"]
+    warehouse.order(2, 1, 999)
+    wrong = warehouse.content
+    words = ("to", f"{warehouse.db}.orders@{before}", "--chain", "--yes")
+    assert warehouse.command(2, *words) == -signal.SIGKILL
+    assert warehouse.content == {**right, "revenue": wrong["revenue"]}
+    [status] = rollbacks_in(store)
+    assert status.state is CorrectionState.ROLLING_BACK
+    assert warehouse.command(0, "resume", status.name) == 0
+    assert (warehouse.content, warehouse.differences()) == (right, (True, []))
+    assert warehouse.command(0, "undo", status.name, "--yes") == 0
+    assert warehouse.content == wrong
