@@ -50,3 +50,16 @@ def test_a_chain_is_corrected_on_mirrors_of_iceberg(make_place: Callable[[str], 
     place = make_place("iceberg")
     name = correct_in_full(place)
     assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}
+
+
+@pytest.mark.long
+@pytest.mark.needs("iceberg")
+def test_a_corrected_chain_takes_the_place_of_production(make_place: Callable[[str], CorrectedPlace]) -> None:
+    """The whole way to its end, by the commands: the tables are those of a history without the error."""
+    place = make_place("iceberg")
+    name = correct_in_full(place)
+    switched = place.correct("switch", name, "--yes")["switched"]
+    assert place.look() == {"production": TRUTH}
+    assert (place.correct("show", name)["correction"]["state"], place.mirrors()) == ("SWITCHED", [])
+    at = {each["table"].rpartition(".")[2]: each["snapshot"] for each in switched}
+    assert list(at) == ["orders", "details", "revenue", "top10"]

@@ -256,6 +256,7 @@ TREE: Final = Group(
                 "abort": Leaf("corrections:abort", "end a correction, and remove its mirrors"),
                 "list": Leaf("corrections:list_corrections", "list the corrections that were begun"),
                 "show": Leaf("corrections:show", "show a correction with its mirrors and steps"),
+                "switch": Leaf("correct_switch:switch", "put the mirrors in their tables' places"),
             },
         ),
         "rollback": Group(

@@ -73,8 +73,9 @@ def rows():
 
 TABLES = ("orders", "products", "details", "revenue", "top10")
 found = {"production": rows()}
-with open_store(store) as opened, correction(spark, opened, name):
-    found["mirrors"] = rows()
+if name != "none":
+    with open_store(store) as opened, correction(spark, opened, name):
+        found["mirrors"] = rows()
 print(json.dumps(found))
 spark.stop()
 """
@@ -146,8 +147,8 @@ class CorrectedPlace(ValidationPlace):
         assert ended.code == code, (ended.out, ended.err[-3000:])
         return dict(json.loads(ended.out)) if ended.out.strip() else {}
 
-    def look(self, name: str) -> dict[str, dict[str, list[tuple[Any, ...]]]]:
-        """Return the rows of production and of the mirrors."""
+    def look(self, name: str = "none") -> dict[str, dict[str, list[tuple[Any, ...]]]]:
+        """Return the rows of production, and of the mirrors of a correction."""
         ended = self.place.run(PYTHON, "look.py", self.database, self.store, name)
         assert ended.code == 0, ended.err[-3000:]
         found = json.loads(ended.out.splitlines()[-1])  # Ivy says things before it

@@ -8,6 +8,14 @@ from uuid import UUID
 
 from headwater.events import Committed, Event, JobName, JobStarted, JobStatusChanged
 from headwater.events.jobs import OverwriteScope
+from headwater.lineage.questions.commit_facts import Amount
+from headwater.versions.correction.model import (
+    CorrectionMode,
+    CorrectionPlan,
+    MirrorKind,
+    PlannedTable,
+    TableVerdict,
+)
 from tests.kit.lineage.stories import StoryProducer
 
 ALL: Final = OverwriteScope.ALL
@@ -55,3 +63,34 @@ def counted(events: Sequence[Event]) -> list[Event]:
             event = event.model_copy(update={"inputs": inputs, "outputs": outputs})  # noqa: PLW2901
         found.append(event)
     return found
+
+
+def planned_chain(tables: Sequence[str]) -> CorrectionPlan:
+    """A plan to correct these tables, each made from the one before."""
+    planned = [
+        PlannedTable(
+            table=table,
+            format=None,
+            verdict=TableVerdict.WRONG,
+            is_source=number == 0,
+            snapshots=(2,),
+            newest=2,
+            last_right=1,
+            mirror=MirrorKind.BRANCH,
+            starts_at=None,
+            made_from=tuple(tables[:number][-1:]),
+            jobs=("job",),
+            written=Amount(),
+        )
+        for number, table in enumerate(tables)
+    ]
+    return CorrectionPlan(
+        source=tables[0],
+        snapshot=2,
+        mode=CorrectionMode.FULL,
+        tables=tuple(planned),
+        jobs=(),
+        left_out=(),
+        complete_until=None,
+        limits=(),
+    )

@@ -79,6 +79,9 @@ class MemoryBranches(FormatBranches):
         found = None if previous is None else self.marks.get(previous)
         return None if found is None or found[0] != mark else found[1]
 
+    def own_snapshots(self, branch: Branch) -> Sequence[int]:
+        return [7]
+
     def forget_former_main(self, move: MainMove) -> None:
         self.forgotten.append(move)
 

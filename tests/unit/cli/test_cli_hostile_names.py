@@ -126,6 +126,7 @@ NOT_ASKED: Mapping[str, str] = {
         (f"correct {each}" for each in ("begin", "sql", "run", "diff", "abort", "show")),
         "needs a correction, which needs Spark; its answer goes through the same output",
     ),
+    "correct switch": "needs a correction, which needs Spark; its answer goes through the same output",
     "completion": "prints a script of ours",
     "conformance listen": "counts events",
     "conformance list": "shows scenarios of ours",

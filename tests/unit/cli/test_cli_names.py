@@ -104,6 +104,7 @@ WRONG: Final[dict[tuple[str, str], tuple[str, str]]] = {
     ("correct diff", "correction"): ("c-1", "knows no correction c-1: no correction is under way"),
     ("correct abort", "correction"): ("c-1 --yes", "knows no correction c-1: no correction is under way"),
     ("correct show", "correction"): ("c-1", "knows no correction c-1: no correction is under way"),
+    ("correct switch", "correction"): ("c-1 --dry-run", "knows no correction c-1: no correction is under way"),
     ("validate", "what"): ("sales.dayly@3 --run job.py", "did you mean lake.sales.daily?"),
 }
 """By command and flag: how it is called with a wrong name, and what is said then."""
@@ -136,12 +137,13 @@ OF_OTHER_THINGS: Final = {
 }
 """Names that a store need not know."""
 _NO_NAMES: Final = """
-abort accept_loss aligned all allow anyway archive as_of available_now basis batch before buckets bus by catalog_conf
-catalog_store chain commands conf config copy dead_letters depth differences direct drain_seconds drop_former dry_run
-fewest from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level look_back look_back_time
-master mode most_invalid name names no_maintenance no_switch of older_than option output partial patience pause place
-print_config processes properties_file purge reason recorded repair retain rounds rows samples scope scratch settled
-since spool_dir start state statement store store_option trigger until until_end with writer_group yes
+abort accept_loss aligned all allow anyway archive as_of available_now back basis batch before buckets bus by
+catalog_conf catalog_store chain commands conf config copy dead_letters depth differences direct drain_seconds
+drop_former dry_run fewest from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level
+look_back look_back_time master mode most_invalid name names no_maintenance no_switch of older_than option output
+partial patience pause place print_config processes properties_file purge reason recorded repair retain rounds rows
+samples scope scratch settled since spool_dir start state statement store store_option trigger until until_end with
+writer_group yes
 """
 NO_NAMES: Final = frozenset(_NO_NAMES.split())
 """Flags that name no table, column, job, run or snapshot. Dead letters and forwarders have their own errors."""

@@ -43,6 +43,7 @@ ERASE = {
     ("spool", "drop"),
     ("store", "purge"),
     ("table", "unify"),
+    ("correct", "switch"),
 }
 """These erase, or can't be taken back."""
 LISTS = {
@@ -231,6 +232,7 @@ NO_DOCUMENT: dict[tuple[str, ...], str] = {
         ("correct", each): "it needs a correction: test_cli_corrections.py"
         for each in ("begin", "sql", "run", "diff", "abort", "show")
     },
+    ("correct", "switch"): "it needs a correction: tests/matrix/test_correction_switch.py",
     ("validate",): "it needs a job: test_cli_validate.py",
     ("table", "diff"): "it needs Spark: tests/matrix/test_validate_streams.py",
     ("stream", "fork"): "it needs a checkpoint: tests/unit/versions/test_stream_forks.py",

@@ -202,6 +202,9 @@ class DeltaBranches(FormatBranches):
         table, _, last = self.name.rpartition(".")
         return f"{table}.`{last.strip('`')}{_BETWEEN}{branch.name}`".lstrip(".")
 
+    def own_snapshots(self, branch: Branch) -> Sequence[int]:
+        return range(1, (branch.head or 0) + 1)  # 0 is the clone itself
+
     def table_of(self, branch: Branch) -> FormatBranches | None:
         name = self.name_of(branch)
         found = find_table(self.spark, name)

@@ -111,6 +111,10 @@ class FormatBranches(ABC):
     def name_of(self, branch: Branch) -> str:
         """Return the name by which SQL reads and writes the branch."""
 
+    @abstractmethod
+    def own_snapshots(self, branch: Branch) -> Sequence[int]:
+        """Return the snapshots that a branch has got since it was made, as far as they are there."""
+
     def table_of(self, branch: Branch) -> FormatBranches | None:  # noqa: ARG002 - for formats that have such
         """Return the table that a branch is in itself; None where it is a part of this one."""
         return None

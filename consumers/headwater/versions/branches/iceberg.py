@@ -210,6 +210,14 @@ class IcebergBranches(FormatBranches):
         self._commit(lambda builder: builder.setBranchSnapshot(snapshot, branch.name))
         self.spark.sql(f"REFRESH TABLE {self.name}")
 
+    def own_snapshots(self, branch: Branch) -> Sequence[int]:
+        own = list[int]()
+        for snapshot in self._ancestors(branch.head):
+            if snapshot == branch.tagged_snapshot:
+                break
+            own.append(snapshot)
+        return own
+
     def _branch(self, name: str) -> Branch:
         """Of a branch that another program made, what it was made from is where it leaves main."""
         head, said = self._head(name), dict[str, Any]()

@@ -211,6 +211,10 @@ class PaimonBranches(FormatBranches):
     def name_of(self, branch: Branch) -> str:
         return self._part(f"branch_{branch.name}")
 
+    def own_snapshots(self, branch: Branch) -> Sequence[int]:
+        begun = branch.tagged_snapshot or 0
+        return [number for number in _numbers(self._snapshots_of(branch.name)) if number > begun]
+
     def _part(self, part: str) -> str:
         table, _, last = self.name.rpartition(".")
         return f"{table}.`{last.strip('`')}${part}`".lstrip(".")

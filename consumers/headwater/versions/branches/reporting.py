@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Report = Callable[[Event], None]
 JOB: Final = JobName(name="headwater branch")
 """What moves main without a statement."""
+_CORRECTION_JOB: Final = JobName(name="headwater correct")
 _POINTERS: Final = {MoveKind.FAST_FORWARD: CommitKind.FAST_FORWARD, MoveKind.REPLACE: CommitKind.RESTORE}
 _CATALOG: Final = "spark.sql.catalog."
 
@@ -77,10 +78,23 @@ class BranchEvents:
     def rolled_back(self, done: MainRollBack) -> Iterator[Event]:
         """Yield the commit of a roll-back."""
         if self._makes_snapshots:
-            source = Input(**self._identity, table=self._place["identifier"], mode=ReadMode.STATE, snapshot=done.to)
+            source = Input(**self.identity, table=self._place["identifier"], mode=ReadMode.STATE, snapshot=done.to)
             yield self._copy(done.snapshot, done.parent, done.schema_id, source, CommitKind.RESTORE)
         else:
             yield self._pointer(done.snapshot, done.parent, done.schema_id, CommitKind.RESTORE)
+
+    def switched(self, snapshot: int, parent: int | None, inputs: tuple[Input, ...]) -> Committed:
+        """Return the commit by which a corrected mirror took the table's place, with what the mirror was made from."""
+        output = Output(
+            **self.identity,
+            table=self._place["identifier"],
+            snapshot=snapshot,
+            parent=parent,
+            commit_kind=CommitKind.OVERWRITE,
+            replaced=OverwriteScope.ALL,
+            made_from=tuple(range(len(inputs))),
+        )
+        return Committed(job=_CORRECTION_JOB, barrier=_barrier(), inputs=inputs, outputs=(output,))
 
     @property
     def _makes_snapshots(self) -> bool:
@@ -88,7 +102,8 @@ class BranchEvents:
         return self._place["format"] is not Format.ICEBERG
 
     @property
-    def _identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
+        """What tells the table from others in an event."""
         return {key: self._place[key] for key in ("dataset", "generation", "format")}
 
     def _branch_source(self, move: MainMove) -> Input:
@@ -110,7 +125,7 @@ class BranchEvents:
         self, snapshot: int | None, parent: int | None, schema_id: int | None, source: Input, kind: CommitKind
     ) -> Committed:
         output = Output(
-            **self._identity,
+            **self.identity,
             table=self._place["identifier"],
             snapshot=snapshot,
             parent=parent,
@@ -124,7 +139,7 @@ class BranchEvents:
     def _pointer(self, snapshot: int | None, parent: int | None, schema_id: int | None, kind: CommitKind) -> Committed:
         """Return that main points to another snapshot: a commit without rows."""
         output = Output(
-            **self._identity,
+            **self.identity,
             table=self._place["identifier"],
             snapshot=snapshot,
             parent=parent,

@@ -8,6 +8,8 @@ planning          the plan, from the store alone
 model             what a plan says
 journal           corrections that were begun, in the store, and their steps
 execution         corrections carried out, on mirrors
+switching         mirrors take their tables' places, each once
+switched_tables   the same with the tables of a Spark session
 """
 
 from headwater.versions.correction.model import (

@@ -1,0 +1,326 @@
+"""Puts the mirrors of a correction in their tables' places: table by table from the sources on, one commit for each.
+
+Each commit is made only if its table is still at the snapshot that its mirror takes account of. The journal has a step
+RUNNING before and DONE after its commit, which carries a mark: whoever finds it RUNNING looks for the mark.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from headwater.errors import ConfigurationError, TerminalError
+from headwater.lineage.questions.runs import runs
+from headwater.lineage.store import Store
+from headwater.versions.branches import MainMovedError
+from headwater.versions.correction.journal import (
+    Correction,
+    CorrectionJournal,
+    CorrectionState,
+    CorrectionStep,
+    StepKind,
+    StepState,
+)
+from headwater.versions.correction.model import CorrectionPlan
+
+_OPEN, _SWITCHING, _SWITCHED = CorrectionState.OPEN, CorrectionState.SWITCHING, CorrectionState.SWITCHED
+
+
+class SwitchRefusedError(TerminalError):
+    """A correction can't be switched as it is; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class TableSwitch:
+    """What a switch does to one table, or did."""
+
+    table: str
+    branch: str
+    head: int | None
+    """The mirror's newest snapshot."""
+    expected: int | None
+    """The snapshot at which the table has to be."""
+    mark: str
+    made_since: int = 0
+    """When the jobs began that made the mirror, in microseconds."""
+    snapshot: int | None = None
+    """The table's snapshot afterwards."""
+
+    @classmethod
+    def from_step(cls, step: CorrectionStep) -> TableSwitch:
+        return cls(step.subject, **step.detail)
+
+    def to_detail(self) -> dict[str, Any]:
+        """Return it as the journal keeps it."""
+        return {field: value for field, value in vars(self).items() if field != "table"}
+
+
+class SwitchTables(ABC):
+    """The tables of a correction and their mirrors, as they are when a method is called."""
+
+    @abstractmethod
+    def head_of_table(self, table: str) -> int | None:
+        """Return a table's newest snapshot."""
+
+    @abstractmethod
+    def head_of_mirror(self, table: str, branch: str) -> int | None:
+        """Return the newest snapshot of a table's mirror; None if there is no such mirror."""
+
+    @abstractmethod
+    def switch(self, switch: TableSwitch) -> int:
+        """Put a mirror in its table's place in one commit with the mark, and return the table's snapshot afterwards. A
+        MainMovedError if the table is somewhere else than expected, or the mirror has another head."""
+
+    @abstractmethod
+    def find(self, table: str, previous: int | None, mark: str) -> int | None:
+        """Return the snapshot that a commit with a mark gave a table which was at `previous`; None if there is none."""
+
+    @abstractmethod
+    def go_back(self, table: str, to: int, expected: int, mark: str) -> int:
+        """Give a table the rows of one of its snapshots in one commit with the mark. A MainMovedError if the table is
+        somewhere else than expected."""
+
+    @abstractmethod
+    def report(self, switch: TableSwitch, switched: Mapping[str, int]) -> None:
+        """Tell the store what a switched table was made from. `switched` are the snapshots of all tables that were
+        switched before."""
+
+    @abstractmethod
+    def report_return(self, table: str, to: int, expected: int, snapshot: int) -> None:
+        """Tell the store that a table has gone back."""
+
+    @abstractmethod
+    def remove_mirror(self, table: str, branch: str) -> None:
+        """Remove a mirror, if it is there."""
+
+
+SwitchTablesOpener = Callable[[], AbstractContextManager[SwitchTables]]
+
+
+class Switcher:
+    """Switches one correction, and takes it over from any other process that works on it."""
+
+    def __init__(
+        self, store: Store, name: str, open_tables: SwitchTablesOpener, report: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._journal: Final = CorrectionJournal(store, name)
+        self._open_tables: Final = open_tables
+        self._report: Final = report
+
+    @cached_property
+    def _epoch(self) -> int:
+        """The correction is taken over with the first write."""
+        return self._journal.take_over()
+
+    def load(self) -> Correction:
+        return self._journal.load()
+
+    def preview(self) -> tuple[TableSwitch, ...]:
+        """Return what a switch would do, or what is left of one that was begun, and change nothing."""
+        found = self.load()
+        with self._open_tables() as tables:
+            steps = self._begun(found)
+            if steps is None:
+                return tuple(_check_ready(found, tables))
+        return tuple(TableSwitch.from_step(step) for step in steps if step.state is not StepState.DONE)
+
+    def switch(self) -> tuple[TableSwitch, ...]:
+        """Switch all tables, or go on with it. Return what was done to each, the sources first.
+
+        A SwitchRefusedError says which tables have moved since the mirrors were made; before the first table nothing
+        was done then.
+        """
+        found = self.load()
+        if found.state is _SWITCHED:
+            return tuple(TableSwitch.from_step(step) for step in found.of(StepKind.SWITCH))
+        with self._open_tables() as tables:
+            steps = self._begun(found)
+            if steps is None:
+                steps = self._begin(found, tables)
+            switched: dict[str, int] = {}
+            done = list[TableSwitch]()
+            for number, step in enumerate(steps, 1):
+                each = TableSwitch.from_step(step)
+                if step.state is not StepState.DONE:
+                    each = self._switch_table(tables, step, switched)
+                    self._report(f"switched {number} of {len(steps)}: {each.table} is at {each.snapshot}")
+                assert each.snapshot is not None  # noqa: S101 - it was switched
+                switched[each.table] = each.snapshot
+                done.append(each)
+            for each in reversed(done):
+                tables.remove_mirror(each.table, each.branch)
+        self._journal.move(self._epoch, [_SWITCHING], _SWITCHED)
+        return tuple(done)
+
+    def go_back(self) -> tuple[TableSwitch, ...]:
+        """Undo a switch that was begun and isn't at its end: each switched table gets the rows that it had, if nobody
+        has written to it since. The correction is open again. Return what was undone, the last table first."""
+        found = self.load()
+        if found.state is not _SWITCHING:
+            raise ConfigurationError(f"{found.name} is {found.state.value}: only a switch that was begun is undone")
+        with self._open_tables() as tables:
+            return self._undo(tables)
+
+    def _undo(self, tables: SwitchTables) -> tuple[TableSwitch, ...]:
+        undone = list[TableSwitch]()
+        for step in reversed(_newest(self.load())):
+            each = TableSwitch.from_step(step)
+            if step.state is StepState.FAILED:
+                continue
+            if step.state is StepState.RUNNING:
+                each = replace(each, snapshot=tables.find(each.table, each.expected, each.mark))
+            if each.snapshot is not None and each.snapshot != each.expected:
+                self._return_table(tables, each)
+                undone.append(each)
+            self._journal.move_step(self._epoch, step, StepState.FAILED, each.to_detail())
+        self._journal.move(self._epoch, [_SWITCHING], _OPEN)
+        return tuple(undone)
+
+    def _begun(self, found: Correction) -> Sequence[CorrectionStep] | None:
+        """Return the steps of a switch that was begun; None if none was."""
+        if found.state is _OPEN:
+            return None
+        if found.state is not _SWITCHING:
+            raise ConfigurationError(f"{found.name} is {found.state.value}, and only what is OPEN can be switched")
+        steps = _newest(found)
+        if any(step.state is StepState.FAILED for step in steps):
+            raise SwitchRefusedError(
+                f"the switch of {found.name} is being undone: `headwater correct switch {found.name} --back` ends that"
+            )
+        return steps or None
+
+    def _begin(self, found: Correction, tables: SwitchTables) -> Sequence[CorrectionStep]:
+        """Note all that will be done, before anything is."""
+        switches = _check_ready(found, tables)
+        self._journal.move(self._epoch, [_OPEN, _SWITCHING], _SWITCHING)
+        return self._journal.add(self._epoch, [(StepKind.SWITCH, each.table, each.to_detail()) for each in switches])
+
+    def _switch_table(self, tables: SwitchTables, step: CorrectionStep, switched: Mapping[str, int]) -> TableSwitch:
+        each, snapshot = TableSwitch.from_step(step), None
+        if step.state is StepState.RUNNING:
+            snapshot = tables.find(each.table, each.expected, each.mark)
+        else:
+            step = self._journal.move_step(self._epoch, step, StepState.RUNNING)
+        if snapshot is None:
+            try:
+                snapshot = tables.switch(each)
+            except MainMovedError as e:
+                raise self._refuse(e, tables, switched) from e
+        done = replace(each, snapshot=snapshot)
+        tables.report(done, switched)
+        self._journal.move_step(self._epoch, step, StepState.DONE, done.to_detail())
+        return done
+
+    def _refuse(self, error: MainMovedError, tables: SwitchTables, switched: Mapping[str, int]) -> SwitchRefusedError:
+        """Return what to say of a table that has moved. If nothing was switched yet, the correction is open again."""
+        name = self._journal.name
+        if not switched:
+            self._undo(tables)
+            return SwitchRefusedError(f"{error}. Nothing was switched: run `headwater correct run {name}` again")
+        return SwitchRefusedError(
+            f"{error}. {', '.join(switched)} switched already: take that back by `headwater correct switch {name} "
+            f"--back`, and run `headwater correct run {name}` again"
+        )
+
+    def _return_table(self, tables: SwitchTables, each: TableSwitch) -> None:
+        assert each.snapshot is not None  # noqa: S101 - it was switched
+        assert each.expected is not None  # noqa: S101 - a table that was read has a snapshot
+        mark = f"{each.mark}/back"
+        snapshot = tables.find(each.table, each.snapshot, mark)
+        if snapshot is None:
+            try:
+                snapshot = tables.go_back(each.table, each.expected, each.snapshot, mark)
+            except MainMovedError as e:
+                raise SwitchRefusedError(
+                    f"{e}. It was written to after its switch, and going back would take that away: delete what has "
+                    f"come, or write it to {each.expected}, and put that in its place by hand"
+                ) from e
+        tables.report_return(each.table, each.expected, each.snapshot, snapshot)
+        self._report(f"{each.table} has the rows of {each.expected} again, at {snapshot}")
+
+
+def running_jobs(connection: Connection, plan: CorrectionPlan, now: datetime | None = None) -> list[str]:
+    """Return the jobs of a plan that the store knows to run now. What they have read before a switch, they may write
+    after it."""
+    jobs = dict.fromkeys(job.job for job in plan.needed_jobs)
+    return [job for job in jobs if any(run.alive for run in runs(connection, job, now=now))]
+
+
+def _newest(found: Correction) -> Sequence[CorrectionStep]:
+    """Return the steps of the newest switch that was begun, if it isn't undone."""
+    steps = found.of(StepKind.SWITCH)
+    return steps[-len(found.of(StepKind.MIRROR)) :] if found.state is not _OPEN else ()
+
+
+def _check_ready(found: Correction, tables: SwitchTables) -> list[TableSwitch]:
+    """Return what has to be done for each table, or raise a SwitchRefusedError that says why nothing can be."""
+    mirrors = {step.subject: step.detail for step in found.of(StepKind.MIRROR) if step.state is StepState.DONE}
+    heads = {table: tables.head_of_mirror(table, detail["branch"]) for table, detail in mirrors.items()}
+    run = f"run `headwater correct run {found.name}` again"
+    missing = [table.table for table in found.plan.corrected if heads.get(table.table) is None]
+    if missing:
+        raise SwitchRefusedError(f"{found.name} has no mirror of {', '.join(missing)}: {run}")
+    if unmade := _unmade_tables(found, heads[found.plan.source]):
+        raise SwitchRefusedError(
+            f"{', '.join(unmade)} of {found.name} isn't made from what the mirrors have now, so nothing was switched: "
+            f"{run}"
+        )
+    moved = []
+    for table, detail in mirrors.items():
+        now = tables.head_of_table(table)
+        if now != detail["expected"]:
+            moved.append(f"{table} is at {now}, and its mirror takes account of {detail['expected']}")
+    if moved:
+        words = f"production has gone on since {found.name} was run last, so nothing was switched: {run}."
+        raise SwitchRefusedError("\n  - ".join([words, *moved]))
+    return [
+        TableSwitch(
+            table.table,
+            mirrors[table.table]["branch"],
+            heads[table.table],
+            mirrors[table.table]["expected"],
+            f"headwater {found.name} {found.status.epoch} {table.table}",
+            _made_since(found, table.table),
+        )
+        for table in found.plan.corrected
+    ]
+
+
+def _made_since(found: Correction, table: str) -> int:
+    """Return when the jobs began that made a mirror as it is; 0 for the source, which no job made."""
+    steps = [step for step in found.of(StepKind.RERUN) if table in step.detail["writes"]]
+    if not steps or steps[-1].moved_at is None:
+        return 0
+    ended = int(steps[-1].moved_at.timestamp() * 1_000_000)
+    return ended - int((float(steps[-1].detail.get("seconds", 0)) + 1) * 1_000_000)
+
+
+def _unmade_tables(found: Correction, source_head: int | None) -> list[str]:
+    """Return the tables whose jobs haven't run on what the mirrors of their inputs have now."""
+    newest: dict[str, CorrectionStep] = {}
+    for step in found.of(StepKind.RERUN):
+        newest |= dict.fromkeys(step.detail["writes"], step)
+    if any(step.state is not StepState.DONE for step in found.of(StepKind.TAKE_OVER)):
+        return [found.plan.source]
+    unmade = list[str]()
+    for table in (each.table for each in found.plan.corrected if each.table != found.plan.source):
+        made = newest.get(table)
+        if made is None or made.state is not StepState.DONE:
+            unmade.append(table)
+            continue
+        reads = made.detail["target"]["reads"]
+        there = {each: source_head if each == found.plan.source else _number(newest.get(each)) for each in reads}
+        if reads != there:
+            unmade.append(table)
+    return unmade
+
+
+def _number(step: CorrectionStep | None) -> int | None:
+    return None if step is None else step.number
