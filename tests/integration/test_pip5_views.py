@@ -24,6 +24,7 @@ from tests.kit.lineage.views import database_of, fill, rows_of
 pytestmark = [pytest.mark.slow, pytest.mark.database]
 
 OTHER = CatalogId(type="paimon", location="file://host/warehouse3")
+KEYS = {"catalog_options": "key", "table_branches": "name"}
 WRITES = ("UPDATE {view} SET {column} = {value}", "INSERT INTO {view} ({column}) VALUES ({value})")
 
 
@@ -97,7 +98,7 @@ def test_without_a_setting_it_is_the_only_catalog(pg: Engine) -> None:
 @pytest.mark.parametrize("view", VIEWS)
 def test_on_postgresql_what_is_not_clear_is_an_error_even_where_no_row_is(pg: Engine, view: str) -> None:
     fill(pg, one_name_for_two_warehouses(), ("paimon", None))
-    nothing = f"SELECT * FROM paimon.{view} WHERE {'key' if view == 'catalog_options' else 'job'} = 'nobody'"
+    nothing = f"SELECT * FROM paimon.{view} WHERE {KEYS.get(view, 'job')} = 'nobody'"
     assert "one of: catalog1, catalog2" in refusal(pg, nothing)
     assert "no catalog nonsense is known" in refusal(pg, nothing, "nonsense")
     both = "paimon:file://host/warehouse1, paimon:file://host/warehouse3"
@@ -170,7 +171,7 @@ def test_nobody_writes_through_a_view_not_even_its_owner(owned: tuple[Engine, st
         answer = definitions(connection, views)
         before = {view: rows_of(connection, f"{views}.{view}") for view in VIEWS}
         columns = [(f"{views}.{view}", engine.dialect.identifier_preparer.quote(name)) for view, name, _ in answer]
-    assert len(columns) == 26
+    assert len(columns) == 32
     for view, column in columns:
         for statement in (f"UPDATE {view} SET {column} = {column}", f"INSERT INTO {view} ({column}) VALUES (NULL)"):
             assert is_refused(refusal(engine, statement)), statement
@@ -215,6 +216,10 @@ def columns(string: str, long: str, moment: str) -> list[tuple[str, str, str]]:
         "sink_snapshot_lineage": data,
         "source_job_lineage": answer,
         "source_snapshot_lineage": data,
+        "table_branches": [
+            *table[1:],
+            *(("name", string), ("tag_name", string), ("tagged_snapshot_id", long), ("create_time", moment)),
+        ],
     }
     return [(view, *column) for view, its in views.items() for column in its]
 

@@ -30,7 +30,7 @@ from headwater.events import (
 )
 from headwater.events.administration import LineageScope
 from headwater.events.base import StringMap
-from headwater.events.catalog import CatalogContext
+from headwater.events.catalog import CatalogContext, CreateBranch, DropBranch
 from headwater.events.fingerprints import fingerprint_of
 from headwater.events.jobs import (
     CommitKind,
@@ -122,6 +122,7 @@ def events(*, catalog2_keeps_data: bool = False) -> list[Event]:
     _of_one_catalog(story)
     _of_the_other(story)
     _what_must_not_show(story)
+    _of_branches(story)
     return story.events
 
 
@@ -151,6 +152,25 @@ def _what_must_not_show(story: Story) -> None:
     story.commit("myJob", 3, [read("orders", 44, branch="debug", main=False)], [])
     story.commit("deleted", 1, [read("orders", 41)], [made("myTable", 122)])
     story.emit(LineageDeleted, of_job=JobName(name="deleted"), scope=LineageScope.ALL, before=story.now)
+
+
+def _of_branches(story: Story) -> None:
+    """One is there since it was made again, one was dropped."""
+    context = CatalogContext(
+        name="catalog1", class_name="org.apache.paimon.spark.SparkCatalog", id=CATALOGS["catalog1"]
+    )
+    known = place("myTable")
+    about: dict[str, Any] = {
+        "context": context,
+        "identifier": known["table"],
+        "dataset": known["dataset"],
+        "generation": "1",
+    }
+    story.emit(CreateBranch, branch="fix", tag="eod", snapshot=123, **about)
+    story.emit(DropBranch, branch="fix", **about)
+    story.emit(CreateBranch, branch="fix", tag="late", snapshot=124, **about)
+    story.emit(CreateBranch, branch="gone", tag="eod", snapshot=123, **about)
+    story.emit(DropBranch, branch="gone", **about)
 
 
 def minute(number: int) -> datetime:
@@ -186,6 +206,7 @@ ROWS: Final[dict[str, dict[str, set[tuple[Any, ...]]]]] = {
             ("report", 5, D, "daily", 10, minute(8)),
         },
         "job_startup": {("report", D, "myTable", 123)},
+        "table_branches": {(D, "myTable", "fix", "late", 124, minute(19))},
     },
     "catalog2": {
         "catalog_options": {("table-lineage", "true"), ("data-lineage", "false")},
@@ -194,6 +215,7 @@ ROWS: Final[dict[str, dict[str, set[tuple[Any, ...]]]]] = {
         "source_snapshot_lineage": set(),
         "sink_snapshot_lineage": set(),
         "job_startup": set(),
+        "table_branches": set(),
     },
 }
 """What each catalog's views hold. A branch is table lineage nonetheless: `myJob` reads `orders`."""

@@ -155,6 +155,28 @@ def startup_rows(within: RowFilter = ALL) -> Select[Any]:
     return cast("Select[Any]", rows)
 
 
+def branch_rows(within: RowFilter = ALL) -> Select[Any]:
+    """Select database, table, name, tag_name, tagged_snapshot_id, create_time of the branches that are there, as
+    Paimon's design of branches has them in a table's `$branches`."""
+    branch, alias, generation = table_of(t.BRANCH), table_of(t.ALIAS), table_of(t.GENERATION)
+    row, name, of = branch.c, alias.c, generation.c
+    own = and_(of.dataset == row.dataset, of.generation == row.generation)
+    is_there = and_(row.deleted < row.last, name.deleted < name.last)
+    rows = (
+        select(
+            name.database_name.label("database"),
+            name.table_name.label("table"),
+            row.branch.label("name"),
+            row.from_tag.label("tag_name"),
+            row.from_snapshot.label("tagged_snapshot_id"),
+            row.last.label("create_time"),
+        )
+        .join_from(branch, alias, name.dataset == row.dataset)
+        .where(is_there, within(name), ~row_exists(generation, where=and_(own, of.deleted >= of.last)))
+    )
+    return cast("Select[Any]", rows)
+
+
 def _is_of_production(by: Any) -> ColumnElement[bool]:
     """Return a condition: the row is of a job, and of none that ran again only to be compared with what it had made."""
     return and_(by.job.is_not(None), by.job_namespace != VALIDATION_JOB_NAMESPACE)

@@ -29,7 +29,9 @@ VIEWS: Final = (
     "source_snapshot_lineage",
     "sink_snapshot_lineage",
     "job_startup",
+    "table_branches",
 )
+"""Those of the proposal, and what Paimon's design of branches calls `$branches`, for all tables."""
 
 _texts: Final[dict[tuple[object, ...], dict[str, str]]] = {}
 """Compiled view definitions by dialect kind. Compiling them takes longer than everything else that opening a store
@@ -117,6 +119,7 @@ def _selects(place: Pip5Dialect) -> dict[str, Select[Any]]:
         pip5_rows.data_rows(SOURCE, of_catalog),
         pip5_rows.data_rows(SINK, of_catalog),
         pip5_rows.startup_rows(of_catalog),
+        pip5_rows.branch_rows(of_catalog),
     )
     return {view: _client_columns(place, selection) for view, selection in zip(VIEWS, selected, strict=True)}
 
