@@ -376,13 +376,43 @@ def test_parts_of_a_table_are_read_as_their_refusal_says(tables: Tables, spark: 
     """Fails if what the error advises doesn't help: each statement reads `b`, whose newest rows are 1 and 2."""
     tables.driver.run(f"ALTER TABLE {tables.b} CREATE BRANCH x")
     newest(spark, tables).sql(f"SET {KEY}.timeout = 60s")
-    for part, words in (("snapshots", "a metadata table"), ("branch_x", "the branch x")):
+    for part, words in (("snapshots", "it is a metadata table"), ("branch_x", "the store knows no branch 'x'")):
         name = f"{tables.b}.{part}"
         query = f"SELECT id FROM {tables.b} WHERE (SELECT count(*) FROM {name}) > 0"
-        with pytest.raises(Exception, match=rf"{NONE} .*{name}: it is {words} of {tables.b}.*{KEY}.allowed = {name} "):
+        with pytest.raises(Exception, match=rf"{NONE} .*{name}: {words} of {tables.b}.*{KEY}.allowed = "):
             spark.sql(query)
         spark.sql(f"SET {KEY}.allowed = {name}")
         assert ids(spark.sql(query)) == [1, 2]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+def test_a_branch_is_read_at_what_goes_with_the_others(tables: Tables, spark: SparkSession) -> None:
+    """Fails if a branch is read as it is now, or as main: Iceberg takes no version behind a branch's name. Also in a
+    lens, and in what capture reports."""
+    branch = f"{tables.b}.branch_fix"
+    tables.run(f"ALTER TABLE {tables.b} CREATE BRANCH fix")
+    tables.run(tables.copying(branch))
+    tables.copy(tables.c)
+    tables.grow(3)
+    tables.run(tables.copying(branch))
+    query = f"SELECT f.id FROM {branch} f FULL JOIN {tables.c} c USING (id)"
+    assert ids(tables.driver.spark.sql(query)) == [1, 2, 3]
+    pin = next(line for line in explained(newest(spark, tables), query).splitlines() if line.startswith(branch))
+    assert pin.endswith("(1 behind its newest)")
+    assert ids(spark.sql(query)) == [1, 2]
+    events = tables.driver.events_of(lambda _: spark.sql(f"CREATE TABLE {tables.d} USING iceberg AS {query}"))
+    read = {each.snapshot for each in the(Committed, events).inputs}
+    assert int(pin.split()[4]) in read
+    with lens(spark, pins={branch: int(pin.split()[4])}, reads_elsewhere=True):
+        assert ids(spark.table(branch)) == [1, 2]
+    with (
+        lens(spark, pins={branch: 1}, reads_elsewhere=True),
+        pytest.raises(Exception, match=r"that can't be read: \S+"),
+    ):
+        spark.table(branch)
+    tables.copy(tables.c)
+    assert ids(newest(spark, tables).sql(query)) == [1, 2, 3]
 
 
 @pytest.mark.long

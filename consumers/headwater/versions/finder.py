@@ -20,8 +20,8 @@ from headwater.lineage.store import StoreOptions, translate_errors
 from headwater.versions.alignment import NoAlignmentError
 from headwater.versions.answers import AlignedTable, AlignmentAnswer
 from headwater.versions.questions import find_alignment
-from headwater.versions.table_parts import MAIN, PartKind, TablePart, find_part
-from headwater.versions.version_question import NamedVersion, VersionQuestion
+from headwater.versions.table_parts import PartKind, TablePart, find_part, part_of, split_branch
+from headwater.versions.version_question import NamedVersion, VersionQuestion, named_version
 
 STORE: Final = "spark.headwater.read.consistent.store"
 _LISTENER: Final = "spark.headwater.jdbc."
@@ -76,7 +76,7 @@ class LineageFinder:
 def find_versions(connection: Connection, tables: Sequence[str]) -> FoundVersions:
     """Align these tables. Those that can't be aligned are named, and the others are aligned without them."""
     try:
-        return _pinned(tables, find_alignment(connection, tables))
+        return _pinned(tables, find_alignment(connection, [named_version(connection, table) for table in tables]))
     except NoAlignmentError as e:
         return FoundVersions(reasons=(str(e),))
     except TerminalError:
@@ -85,47 +85,58 @@ def find_versions(connection: Connection, tables: Sequence[str]) -> FoundVersion
 
 def _without_strangers(connection: Connection, tables: Sequence[str]) -> FoundVersions:
     """Find out which tables have no versions or several names, and align the rest."""
-    by_dataset: dict[bytes, list[str]] = {}
+    by_line: dict[_Line, list[str]] = {}
     reasons: list[str] = []
     question = VersionQuestion(connection, None)
     for table in tables:
-        found = _look_up(question, table, by_dataset)
+        found = _look_up(question, table, by_line)
         if isinstance(found, str):
             reasons.append(f"{table}: {found}")
         else:
-            by_dataset.setdefault(found, []).append(table)
-    if len(by_dataset) < 2:
+            by_line.setdefault(found, []).append(table)
+    for line in [line for line in by_line if _is_beside_its_table(line, by_line)]:
+        reasons += [f"{name}: {_no_version_of(name, part)}" for name in by_line.pop(line) if (part := part_of(name))]
+    if len(by_line) < 2:
         return FoundVersions(reasons=tuple(reasons))
     try:
-        aligned = find_alignment(connection, [names[0] for names in by_dataset.values()])
+        aligned = find_alignment(connection, [named_version(connection, names[0]) for names in by_line.values()])
     except NoAlignmentError as e:
         return FoundVersions(reasons=(*reasons, str(e)))
-    first = _pinned([names[0] for names in by_dataset.values()], aligned)
-    pins = [_named(pin, name) for pin, names in zip(first.pins, by_dataset.values(), strict=False) for name in names]
+    first = _pinned([names[0] for names in by_line.values()], aligned)
+    pins = [_named(pin, name) for pin, names in zip(first.pins, by_line.values(), strict=False) for name in names]
     return FoundVersions(tuple(pins), (*reasons, *first.reasons), first.cut, first.notes)
 
 
-def _look_up(question: VersionQuestion, table: str, known: Collection[bytes]) -> bytes | str:
-    """Return the table's key, or why it can't be aligned."""
+_Line = tuple[bytes, str | None]
+"""A table's key, and the branch of it; none for main."""
+
+
+def _is_beside_its_table(line: _Line, lines: Collection[_Line]) -> bool:
+    """Return whether it is a branch, and the table itself or another branch of it is read too."""
+    dataset, branch = line
+    return branch is not None and any(one == dataset and other != branch for one, other in lines)
+
+
+def _look_up(question: VersionQuestion, table: str, known: Collection[_Line]) -> _Line | str:
+    """Return what a name means, or why it can't be aligned."""
     try:
         part = find_part(question.connection, table)
-        if part is not None:
+        if part is not None and part.kind is not PartKind.BRANCH:
             return _no_version_of(table, part)
-        dataset = find_dataset(question.connection, table)
-        if dataset.key not in known:
-            question.starts([NamedVersion(dataset)])
+        named, branch = split_branch(question.connection, table)
+        dataset = find_dataset(question.connection, named)
+        if (dataset.key, branch) not in known:
+            question.starts([NamedVersion(dataset, branch=branch)])
     except HeadwaterError as e:
         return str(e)
-    return dataset.key
+    return dataset.key, branch
 
 
 def _no_version_of(name: str, part: TablePart) -> str:
     """Say why a part of a table has no version that goes with those of other tables, and how it is read."""
     unpinned = f"SET {KEY}.allowed = {name} reads it as it is now, SET {KEY} = false all tables"
-    if part.kind is PartKind.BRANCH and part.name == MAIN:
-        return f"it is {part.text}: write {part.table}, which means that"
     if part.kind is PartKind.BRANCH:
-        return f"it is {part.text}, and versions of branches can't be pinned: {unpinned}"
+        return f"it is {part.text}, which is read too, and one table has one version: {unpinned}"
     if part.kind is PartKind.METADATA:
         return f"it is {part.text}, which can't be pinned: {unpinned}"
     travel = "TIMESTAMP" if part.kind is PartKind.TIME else "VERSION"

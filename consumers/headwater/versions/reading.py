@@ -57,8 +57,6 @@ def reading(
 
 def _version_of(row: AlignedTable) -> int:
     """Return what a lens pins a table to."""
-    if row.table.branch is not None:
-        raise ConfigurationError(f"{row.table.label} is of a branch, which can't be pinned: leave it out, or allow it")
     if row.table.snapshot is None:
         raise ConfigurationError(f"{row.table.label} has no number that it could be read at: leave it out, or allow it")
     return row.table.snapshot

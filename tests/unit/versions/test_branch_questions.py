@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from sqlalchemy import Connection
 
 from headwater import versions
 from headwater.cli.alignment_sql import from_clause
-from headwater.errors import ConfigurationError
 from headwater.events import CreateBranch
 from headwater.events.scalars import Format
 from headwater.testing.examples import CONTEXT
@@ -64,14 +61,18 @@ def test_a_branch_is_aligned_and_read_by_what_sql_calls_it(corrected: tuple[str,
     assert clause.startswith(f"FROM {table} VERSION AS OF {number} AS ")
 
 
-def test_a_branch_is_not_pinned(corrected: tuple[str, int], connection: Connection) -> None:
-    """Iceberg reads a branch or a version. A block of reads and consistent reads refuse it by its name."""
-    session: Any = None
-    block = versions.reading(session, connection, [corrected[0], "d"])
-    with pytest.raises(ConfigurationError, match="is of a branch, which can't be pinned"), block:
-        pass
-    found = find_versions(connection, [f"lake.db.{corrected[0]}", "lake.db.d"])
-    assert (found.pins, "versions of branches can't be pinned" in found.reasons[0]) == ((), True)
+def test_consistent_reads_pin_a_branch_and_never_main_for_it(
+    corrected: tuple[str, int], connection: Connection
+) -> None:
+    """Fails if a name that is left out has the others taken for tables alone: then the branch has main's version."""
+    name, number = corrected
+    for others in (["lake.db.d"], ["lake.db.d", "lake.db.nobody"]):
+        found = find_versions(connection, [f"lake.db.{name}", *others])
+        assert {pin.name: pin.version for pin in found.pins}[f"lake.db.{name}"] == str(number)
+        assert len(found.reasons) == len(others) - 1
+    both = find_versions(connection, [f"lake.db.{name}", "lake.db.b", "lake.db.a"])
+    assert {pin.name for pin in both.pins} == {"lake.db.a", "lake.db.b"}
+    assert f"it is the branch fix of lake.db.{'`' if '`' in name else ''}a" in both.reasons[0]
 
 
 def test_what_a_branch_contains_is_asked_by_its_name_or_beside_it(

@@ -128,7 +128,7 @@ def test_a_table_that_was_there_is_not_made_by_the_job(connection: Connection) -
 
 def test_all_that_stands_in_the_way_is_named_at_once(connection: Connection) -> None:
     story = StoryProducer()
-    formats = {"files": Format.PARQUET, "topic": Format.KAFKA}
+    formats = {"files": Format.PARQUET, "topic": Format.KAFKA, "e": Format.ICEBERG}
     story.commit("b@8", reads=["files", "topic", "c@1..4", "d", "e[test]@5", "a@20"], formats=formats)
     store(connection, story)
     text = problems(connection, "b@8")
@@ -138,13 +138,16 @@ def test_all_that_stands_in_the_way_is_named_at_once(connection: Connection) -> 
         "lake.db.topic can't be pinned: which snapshot was read isn't known",
         "lake.db.c can't be pinned: the job read changes of it",
         "lake.db.d can't be pinned: which snapshot was read isn't known",
-        "lake.db.e can't be pinned: it was read on the branch test",
+        "lake.db.e can't be pinned: it was read on the branch test, which may have moved",
+        "; pin it by --pin lake.db.e.branch_test@5; name it by --allow",
     ):
         assert words in text
     assert "lake.db.a " not in text
     given = ["lake.db.files", "lake.db.topic", "lake.db.c", "lake.db.e"]
     plan = plan_validation(connection, "b@8", allowed=given, pins={"lake.db.d": "6"})
     assert pins(plan) == {"lake.db.a": "20", "lake.db.d": "6"}
+    chosen = {"lake.db.d": "6", "lake.db.e.branch_test": "5"}
+    assert pins(plan_validation(connection, "b@8", allowed=given[:3], pins=chosen)) == {"lake.db.a": "20", **chosen}
 
 
 def test_an_input_that_is_read_otherwise_than_recorded_is_noted(connection: Connection) -> None:

@@ -139,7 +139,9 @@ def _why_unpinnable(reads: Sequence[SnapshotRead]) -> str | None:
         if is_range(read) and read.format != TOPIC:
             return f"the job read changes of it, and not the table at a version; {_ALLOW}"
         if read.branch is not None:
-            return f"it was read on the branch {read.branch}, which may have moved; {_ALLOW}"
+            name = _name_of_branch(read)
+            pin = f"; pin it by --pin {name}@{read.snapshot}" if name and read.snapshot is not None else ""
+            return f"it was read on the branch {read.branch}, which may have moved{pin}; {_ALLOW}"
         if _version_of(read) is None:
             known = f": one of {read.candidates.strip('[]')}" if read.candidates else ""
             return f"which snapshot was read isn't known{known}; choose one by --pin TABLE@SNAPSHOT"
@@ -166,11 +168,24 @@ def _version_of(read: SnapshotRead) -> str | None:
     )
 
 
+def _name_of_branch(read: SnapshotRead) -> str | None:
+    """Return what SQL calls the branch that was read; None for main, and where the name isn't known."""
+    name = full_name_of(read.name)
+    if read.branch is None or name is None:
+        return None
+    if read.format == Format.ICEBERG.value:
+        return f"{name}.branch_{read.branch}"
+    namespace, _, table = name.rpartition(".")
+    return f"{namespace}.`{table}$branch_{read.branch}`" if read.format == Format.PAIMON.value else None
+
+
 def _names_of(reads: Sequence[SnapshotRead], datasets: Sequence[Dataset]) -> Iterator[str]:
     """Yield the names by which a script may read a table: those that it was read by, then others, and its paths."""
     for read in reads:
         if (name := full_name_of(read.name)) is not None:
             yield name
+        if (branch := _name_of_branch(read)) is not None:
+            yield branch
     for dataset in datasets:
         yield from (name for name in dataset.known_as if name.count(".") > 1)
         yield from _paths_of(dataset)

@@ -14,6 +14,12 @@ final class IcebergTableBranches extends TableBranches {
         this.table = table;
     }
 
+    /** Whether a table that was looked up by such a name is a branch of the one whose name stands before it. */
+    static boolean isBranch(org.apache.spark.sql.connector.catalog.Table table, String lastName) {
+        if (!lastName.startsWith("branch_") || !table.getClass().getName().startsWith("org.apache.iceberg.")) return false;
+        return lastName.substring("branch_".length()).equals(Leaves.call(table, "branch"));
+    }
+
     boolean hasVersion(String version) {
         return refs().containsKey(version);
     }

@@ -21,6 +21,7 @@ import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.streaming.WriteToStreamStatement;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -158,10 +159,27 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
     }
 
     private LogicalPlan pinned(scala.collection.Seq parts, CaseInsensitiveStringMap options, String version, String name) {
-        UnresolvedRelation relation = new UnresolvedRelation(parse(quoted(parts)), marked(options, version), false);
+        UnresolvedRelation relation = new UnresolvedRelation(parse(quoted(withoutBranch(parts, name))), marked(options, version), false);
         relation.setTagValue(REPLACED, Boolean.TRUE);
         LogicalPlan travel = isOf("hudi", name) ? pinnedInHudi(relation, options, version) : new RelationTimeTravel(relation, scala.Option.empty(), scala.Option.apply(version));
         return PlanPin.mark(travel, name, lens);
+    }
+
+    /** Iceberg takes no version behind the name of a branch, and numbers are the table's: `t.branch_fix` is read as `t`. */
+    private scala.collection.Seq withoutBranch(scala.collection.Seq parts, String name) {
+        String last = (String) parts.apply(parts.length() - 1);
+        String[] full = last.startsWith("branch_") ? TableNames.full(parts, session, AnalysisContext.get().catalogAndNamespace()) : null;
+        if (full == null || parts.length() < 2) return parts;
+        Table table;
+        try {
+            TableCatalog catalog = (TableCatalog) session.catalogManager().catalog(full[0]);
+            table = catalog.loadTable(UnreadablePin.identifier((String[]) java.util.Arrays.copyOfRange(full, 1, full.length - 1), last));
+        } catch (Exception e) {
+            return parts;  // Spark will say what is wrong
+        }
+        if (!IcebergTableBranches.isBranch(table, last)) return parts;
+        if (lens.isOfAnother(name, Leaves.generation(table))) throw LensCheck.generationError(lens, name);
+        return (scala.collection.Seq) parts.dropRight(1);
     }
 
     /** An instant is no timestamp of Spark's. Hudi's own node takes it, which its parser makes for `TIMESTAMP AS OF`. */

@@ -81,6 +81,8 @@ final class UnreadablePin {
         Identifier identifier = identifier((String[]) Arrays.copyOfRange(parts, 1, parts.length - 1), parts[parts.length - 1]);
         Table now = catalog.loadTable(identifier);
         now.schema();
+        int last = parts.length - 1;
+        if (last > 1 && IcebergTableBranches.isBranch(now, parts[last])) return problem(catalogs, name.substring(0, name.length() - parts[last].length() - 1), version);
         try {
             catalog.loadTable(identifier, version).schema();
             return null;
