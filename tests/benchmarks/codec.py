@@ -20,7 +20,7 @@ from headwater.testing.examples import COMMITTED, EXAMPLES
 from tests.benchmarks.harness import HEADER, Aims, compare, row
 
 AIM = 0.6
-BYTES, BYTES_IN_A_BATCH, BATCH = 600, 300, 200
+BYTES, BYTES_IN_A_BATCH, BATCH = 650, 300, 200
 
 
 def rates(event: Event, aims: Aims) -> list[str]:
@@ -53,7 +53,9 @@ def sizes() -> tuple[int, float]:
     batch: list[bytes] = []
     for number in range(BATCH):
         inputs = tuple(i.model_copy(update={"snapshot": uuid4().int >> 65}) for i in commit.inputs)
-        output = commit.outputs[0].model_copy(update={"snapshot": uuid4().int >> 65, "parent": uuid4().int >> 65})
+        later = timedelta(milliseconds=317 * number)
+        own = {"snapshot": uuid4().int >> 65, "parent": uuid4().int >> 65, "snapshot_time": commit.time + later}
+        output = commit.outputs[0].model_copy(update=own)
         batch.append(
             codec.encode(
                 commit.model_copy(
@@ -63,7 +65,9 @@ def sizes() -> tuple[int, float]:
                         "sequence": number + 1,
                         "family_sequence": number + 1,
                         "barrier": commit.barrier + (number << 25),
-                        "time": commit.time + timedelta(milliseconds=317 * number),
+                        "time": commit.time + later,
+                        "started": commit.time + later - timedelta(seconds=12),
+                        "ended": commit.time + later,
                     }
                 )
             )
