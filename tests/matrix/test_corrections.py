@@ -63,3 +63,24 @@ def test_a_corrected_chain_takes_the_place_of_production(make_place: Callable[[s
     assert (place.correct("show", name)["correction"]["state"], place.mirrors()) == ("SWITCHED", [])
     at = {each["table"].rpartition(".")[2]: each["snapshot"] for each in switched}
     assert list(at) == ["orders", "details", "revenue", "top10"]
+
+
+@pytest.mark.long
+@pytest.mark.needs("delta")
+def test_a_chain_is_corrected_on_mirrors_of_delta(make_place: Callable[[str], CorrectedPlace]) -> None:
+    """Mirrors are tables of their own there, and the metastore has one user at a time."""
+    place = make_place("delta")
+    name = correct_in_full(place)
+    assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}
+    place.correct("abort", name, "--yes")
+    assert place.mirrors() == []
+
+
+@pytest.mark.long
+@pytest.mark.needs("paimon")
+def test_a_chain_is_corrected_on_mirrors_of_paimon(make_place: Callable[[str], CorrectedPlace]) -> None:
+    place = make_place("paimon")
+    name = correct_in_full(place)
+    assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}
+    place.correct("abort", name, "--yes")
+    assert place.mirrors() == []

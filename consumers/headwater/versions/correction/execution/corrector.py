@@ -327,7 +327,7 @@ def _check_same_tables(correction: Correction, plan: CorrectionPlan) -> None:
         f"the job {job.job} makes {', '.join(sorted(there.intersection(job.writes)))} now, and has no command: add "
         f'[jobs."{job.job}"] run = "SCRIPT" to correction.toml'
         for job in plan.needed_jobs
-        if not job.commands and not there.isdisjoint(job.writes)
+        if not job.commands and not (there - {plan.source}).isdisjoint(job.writes)
     ]
     if found:
         words = (

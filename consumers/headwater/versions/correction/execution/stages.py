@@ -44,10 +44,11 @@ class Stage:
 
 
 def stages_of(plan: CorrectionPlan, tables: Collection[str]) -> list[Stage]:
-    """Return the stages that make these tables, each after those whose tables it reads."""
-    there = set(tables)
-    jobs = [job for job in plan.needed_jobs if not there.isdisjoint(job.writes)]
-    return _ordered([_stage(group, there) for group in _groups(jobs, there)])
+    """Return the stages that make these tables, each after those whose tables it reads. No job makes the source, which
+    the user corrects: what others add to it is taken over."""
+    made = set(tables) - {plan.source}
+    jobs = [job for job in plan.needed_jobs if not made.isdisjoint(job.writes)]
+    return _ordered([_stage(group, made, plan.source) for group in _groups(jobs, made)])
 
 
 def obstacles_of(plan: CorrectionPlan, *, anyway: bool) -> list[str]:
@@ -103,9 +104,9 @@ def _belong_together(one: PlannedJob, other: PlannedJob, tables: Collection[str]
     return writes or not set(one.commands).isdisjoint(other.commands)
 
 
-def _stage(jobs: Sequence[PlannedJob], tables: Collection[str]) -> Stage:
-    writes = {table for job in jobs for table in job.writes if table in tables}
-    reads = {table for job in jobs for table in job.reads if table in tables} - writes
+def _stage(jobs: Sequence[PlannedJob], made: Collection[str], source: str) -> Stage:
+    writes = {table for job in jobs for table in job.writes if table in made}
+    reads = {table for job in jobs for table in job.reads if table in {*made, source}} - writes
     return Stage(tuple(jobs), tuple(sorted(writes)), tuple(sorted(reads)))
 
 
