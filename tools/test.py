@@ -20,6 +20,8 @@ from tools import check, environment, sparks
 # Groups of tests stay in one worker (tests/kit/plugins/tiers.py): what they share, a Spark driver say, starts once.
 # One worker more than cores: a worker waits a third of its time, for a JVM that starts or a server that answers.
 WORKERS = min(4, len(os.sched_getaffinity(0)) + 1)
+SLOWEST = ("--durations=15", "--durations-min=8")
+"""What takes longest is printed, so that whoever adds a test sees what it costs."""
 PARALLEL = ("--numprocesses", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
 CHOSEN = ("-m", "not long and not spark4")
 BEYOND_CHECK = ("-m", f"not long and not spark4 and (law or not ({check.FAST}))")
@@ -31,7 +33,7 @@ it finds most on; slices play all on both."""
 
 def pytest(*arguments: str) -> int:
     """Run it on all cores; its status."""
-    command = [str(environment.PYTHON), "-m", "pytest", "-q", "--no-skips", *PARALLEL, *arguments]
+    command = [str(environment.PYTHON), "-m", "pytest", "-q", "--no-skips", *SLOWEST, *PARALLEL, *arguments]
     return subprocess.run(command, cwd=environment.ROOT, check=False).returncode
 
 

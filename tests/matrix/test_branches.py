@@ -9,7 +9,7 @@ from headwater.versions.branches import MainMovedError
 from headwater.versions.branches.format_branches import branches_of
 from tests.kit.cases.branch_versions import naming_branches, snapshots_of, tag_branch
 from tests.kit.cases.lens import ids
-from tests.kit.spark.driver import Driver, driver_fixture, the
+from tests.kit.spark.driver import Driver, shared_driver_fixture, the
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, BranchedTable
 
 pytestmark = [
@@ -20,7 +20,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
 ]
 
-driver = driver_fixture(EXTENSIONS)
+driver = shared_driver_fixture(EXTENSIONS)
+
+
+BUT_DELTA = [pytest.param(form, marks=pytest.mark.long if form == "delta" else ()) for form in FORMATS]
+"""Delta's log makes its tests the slowest; those that are samples on the other formats run in slices on it."""
 
 
 @pytest.fixture(params=FORMATS)
@@ -28,8 +32,9 @@ def table(request: pytest.FixtureRequest, driver: Driver) -> BranchedTable:
     return BranchedTable(driver, request.param, driver.database(CATALOGS[request.param]))
 
 
+@pytest.mark.parametrize("table", BUT_DELTA, indirect=True)
 def test_a_branch_is_made_written_and_merged_and_main_and_branch_stay_independent(table: BranchedTable) -> None:
-    """The life of a branch on each format. No other test of the samples makes a real branch."""
+    """The life of a branch on each format, with its events."""
     made = table.branches.create("fix", table.tag)
     assert (made.name, made.tag, table.ids("fix")) == ("fix", table.tag, [1, 2])
     assert table.branches.list() == (made,)
@@ -81,6 +86,7 @@ def test_a_commit_within_the_window_is_kept_and_a_quiet_move_is_one_commit_that_
     assert table.ids() == [1, 2, 3, 4, 6]
 
 
+@pytest.mark.parametrize("table", BUT_DELTA, indirect=True)
 def test_sql_names_a_snapshot_by_its_branch_where_a_session_wants_that(table: BranchedTable) -> None:
     """`VERSION AS OF 'branch.tag'` and `'branch.snapshot'`: the rows, and the snapshot that capture reports, are those
     of the format's own metadata. In any other session nothing changes."""

@@ -14,7 +14,7 @@ from headwater.versions.correction.execution.job_driver import set_back
 from headwater.versions.correction.execution.redirects import lens_of
 from headwater.versions.correction.execution.spark_tables import SparkCorrectionTables
 from headwater.versions.correction.execution.tables import Mirror, mirror_branch
-from tests.kit.spark.driver import Driver, driver_fixture
+from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, BranchedTable
 
 pytestmark = [
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.xdist_group("branches"),
 ]
 
-driver = driver_fixture(EXTENSIONS)
+driver = shared_driver_fixture(EXTENSIONS)
 CORRECTION = "c-20260301-t-4f2a"
 BRANCH = mirror_branch(CORRECTION)
 

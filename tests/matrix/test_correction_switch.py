@@ -17,7 +17,7 @@ from headwater.versions.branches.format_branches import branches_of
 from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, StepKind, StepState
 from headwater.versions.correction.switched_tables import SparkSwitchTables
 from headwater.versions.correction.switching import Switcher, SwitchRefusedError
-from tests.kit.spark.driver import Driver, driver_fixture
+from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.stores import open_new_store
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS
 from tests.kit.versions.corrections import planned_chain
@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
 ]
 
-driver = driver_fixture(EXTENSIONS)
+driver = shared_driver_fixture(EXTENSIONS)
 JOIN = "SELECT o.id, p.name FROM {orders} o JOIN {products} p ON o.product = p.id"
 
 
@@ -117,7 +117,7 @@ class Chain:
         return Switcher(self.store, journal.name, lambda: nullcontext(opened))
 
 
-SAMPLE = [pytest.param(form, marks=[] if form == "delta" else [pytest.mark.long]) for form in FORMATS]
+SAMPLE = [pytest.param(form, marks=[] if form == "iceberg" else [pytest.mark.long]) for form in FORMATS]
 
 
 @pytest.fixture(params=SAMPLE)

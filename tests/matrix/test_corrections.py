@@ -44,9 +44,10 @@ def correct_in_full(place: CorrectedPlace) -> str:
     return name
 
 
+@pytest.mark.long
 @pytest.mark.needs("iceberg")
 def test_a_chain_is_corrected_on_mirrors_of_iceberg(make_place: Callable[[str], CorrectedPlace]) -> None:
-    """The whole way, with real processes. No other sample runs a correction's jobs."""
+    """The whole way, with real processes. Nothing else runs a correction's jobs."""
     place = make_place("iceberg")
     name = correct_in_full(place)
     assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}

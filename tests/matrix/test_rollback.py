@@ -32,7 +32,7 @@ from headwater.versions.rollback import (
 )
 from headwater.versions.rollback.session_tables import SessionTables
 from tests.kit.lineage.scripted_producer import store as put
-from tests.kit.spark.driver import Driver, driver_fixture
+from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.stores import open_new_store
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS
 
@@ -40,11 +40,11 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
     pytest.mark.needs("iceberg", "delta"),
-    pytest.mark.xdist_group("rollback"),
+    pytest.mark.xdist_group("branches"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
 ]
 
-driver = driver_fixture(EXTENSIONS)
+driver = shared_driver_fixture(EXTENSIONS)
 SAMPLE = "iceberg"
 ROOT = Path(__file__).parents[2]
 _SECONDS = 600
