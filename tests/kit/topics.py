@@ -8,7 +8,15 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.local import KafkaServer
@@ -46,13 +54,26 @@ def create_topic(
 
 
 def recreate_topic(admin: AdminClient, name: str, partitions: int) -> None:
-    """Delete a topic and create it again: its name is free a moment after the older one is gone."""
+    """Delete a topic and create it again: its name is free a moment after the older one is gone.
+
+    A broker that is slow to answer may have created the topic nevertheless, so the topic's id tells.
+    """
+    older = _topic_id(admin, name)
     admin.delete_topics([name])[name].result()
-    until(
-        lambda: admin.create_topics([NewTopic(name, partitions, 1)])[name].exception() is None,
-        "the name of a topic that was deleted",
-        pause=0.1,
-    )
+    answers: list[BaseException | None] = []
+
+    def is_created() -> bool:
+        answers.append(admin.create_topics([NewTopic(name, partitions, 1)])[name].exception())
+        return answers[-1] is None or _topic_id(admin, name) not in {None, older}
+
+    until(is_created, lambda: f"the name of a topic that was deleted: {answers[-1]}", pause=0.1)
+
+
+def _topic_id(admin: AdminClient, name: str) -> str | None:
+    try:
+        return str(admin.describe_topics(TopicCollection([name]))[name].result(PATIENCE).topic_id)
+    except KafkaException:  # it isn't there
+        return None
 
 
 def messages_of(broker: Broker, topic: str) -> list[Message]:
