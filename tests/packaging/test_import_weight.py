@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +62,30 @@ def test_the_version_is_reported_without_building_models() -> None:
 def test_the_heavy_ones_are_really_there_to_be_imported() -> None:
     """Else the tests above would pass because nothing could be imported at all."""
     assert {"sqlalchemy", "confluent_kafka"} <= imported_by("import sqlalchemy, confluent_kafka")
+
+
+SPARK_COMMANDS = ("branch", "corrections", "correct_switch", "rollback", "table_diff", "validate")
+WITHOUT = """
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+for name in ("pyarrow", "pandas", "deltalake", "duckdb", "pyiceberg"):
+    sys.modules[name] = None
+"""
+
+
+@pytest.mark.slow
+def test_commands_that_start_spark_need_nothing_of_other_extras() -> None:
+    """The extras `spark` and `demo` bring nothing else. A command imports most of what it uses only as it runs, which
+    tests don't see in an environment that has everything."""
+    run(sys.executable, "-c", "\n".join([WITHOUT, *(line for name in SPARK_COMMANDS for line in imports_in(name))]))
+
+
+def imports_in(name: str) -> list[str]:
+    """What a module of the command line imports of ours, in its functions too."""
+    source = importlib.util.find_spec(f"headwater.cli.{name}")
+    assert source is not None
+    assert source.origin is not None
+    found = [node for node in ast.walk(ast.parse(Path(source.origin).read_text())) if isinstance(node, ast.ImportFrom)]
+    return [ast.unparse(node) for node in found if (node.module or "").startswith("headwater")]

@@ -15,6 +15,7 @@ from headwater.cli.flags import Flags, is_number, limit, moment
 from headwater.cli.output import CommandOutput
 from headwater.cli.run import add_properties, properties_of
 from headwater.cli.store import add_store, open_given_store
+from headwater.config.spark_submit import java_on_standard_error
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:  # they are imported where Spark is started
@@ -62,7 +63,6 @@ def _snapshot(text: str) -> int:
 @contextmanager
 def _opened(given: Namespace, command_name: str, *, is_changing: bool = True) -> Generator[BranchManager]:
     """Yield the branches of the table that the flags name, in a Spark session of the command's own."""
-    from headwater.consumers.spark.pipeline.session import java_on_standard_error  # noqa: PLC0415
     from headwater.versions.branches import BranchManager  # noqa: PLC0415
     from headwater.versions.spark_tables import command_session  # noqa: PLC0415
 

@@ -14,6 +14,7 @@ from headwater.cli.flags import Flags
 from headwater.cli.output import CommandOutput
 from headwater.cli.run import add_properties, properties_of
 from headwater.cli.store import add_store, open_given_store
+from headwater.config.spark_submit import java_on_standard_error
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:  # SQLAlchemy and Spark are imported where they are used
@@ -91,7 +92,6 @@ def _go_back(switcher: Switcher) -> tuple[str, Mapping[str, object]]:
 
 
 def _switcher(given: Namespace, store: Store, held: ExitStack, output: CommandOutput) -> Switcher:
-    from headwater.consumers.spark.pipeline.session import java_on_standard_error  # noqa: PLC0415
     from headwater.versions.correction.journal import CorrectionJournal, StepKind, StepState  # noqa: PLC0415
     from headwater.versions.correction.switched_tables import SparkSwitchTables  # noqa: PLC0415
     from headwater.versions.correction.switching import Switcher  # noqa: PLC0415

@@ -21,6 +21,7 @@ from headwater.cli.run import add_properties, properties_of
 from headwater.cli.service import ended_by_sigterm
 from headwater.cli.store import add_store, open_given_store
 from headwater.cli.validate import give_comparison
+from headwater.config.spark_submit import java_on_standard_error
 from headwater.errors import ConfigurationError
 
 if TYPE_CHECKING:  # SQLAlchemy and Spark are imported where they are used
@@ -323,7 +324,6 @@ def _tables(given: Namespace, name: str) -> Generator[CorrectionTables]:
 def _session(given: Namespace, name: str, marks: Mapping[str, str] | None = None) -> Generator[Any]:
     """Yield a Spark session of the command's own. Its JVM ends with it: jobs in other processes may need what it
     holds, such as an embedded metastore."""
-    from headwater.consumers.spark.pipeline.session import java_on_standard_error  # noqa: PLC0415
     from headwater.versions.spark_tables import command_session, end_jvm  # noqa: PLC0415
 
     properties = {**properties_of(given), **(marks or {})}

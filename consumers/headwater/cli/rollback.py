@@ -17,6 +17,7 @@ from headwater.cli.output import CommandOutput, Size
 from headwater.cli.rollback_text import plan_text
 from headwater.cli.run import add_properties, properties_of
 from headwater.cli.store import add_store, open_given_store
+from headwater.config.spark_submit import java_on_standard_error
 from headwater.errors import ConfigurationError, TerminalError
 
 if TYPE_CHECKING:  # they are imported where a store is opened
@@ -43,7 +44,6 @@ def _name(parser: Flags) -> None:
 @contextmanager
 def _tables(given: Namespace, store: Store) -> Generator[SessionTables]:
     """Yield the tables of a Spark session of the command's own. What is done to them is told to the store alone."""
-    from headwater.consumers.spark.pipeline.session import java_on_standard_error  # noqa: PLC0415
     from headwater.versions.rollback.session_tables import SessionTables  # noqa: PLC0415
     from headwater.versions.spark_tables import command_session  # noqa: PLC0415
 

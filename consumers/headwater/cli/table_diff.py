@@ -10,6 +10,7 @@ from headwater.cli.flags import Flags, count, is_number
 from headwater.cli.output import CommandOutput
 from headwater.cli.run import add_properties, properties_of
 from headwater.cli.validate import give_comparison
+from headwater.config.spark_submit import java_on_standard_error
 
 _SIDES = ("first", "second")
 
@@ -37,7 +38,6 @@ The exit code is 0 if the rows are equal and 1 if they differ.""",
     outputs=("text", "json", "html"),
 )
 def diff(given: Namespace, output: CommandOutput) -> int:
-    from headwater.consumers.spark.pipeline.session import java_on_standard_error  # noqa: PLC0415
     from headwater.versions.spark_tables import command_session  # noqa: PLC0415
     from headwater.versions.table_comparison import compare_versions  # noqa: PLC0415
 

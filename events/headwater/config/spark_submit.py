@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,20 @@ def spark_properties(properties: Mapping[str, str], submitted: Sequence[str] = (
         if os.getpid() == owner:
             rmtree(folder, ignore_errors=True)
             _set_variable(before)
+
+
+@contextmanager
+def java_on_standard_error() -> Generator[None]:
+    """Let processes that are started here write on standard error: Java says there what it fetches, and standard output
+    is for the command's answer."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def find_spark_defaults() -> Path | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pytest
 
+from headwater.config.spark_submit import java_on_standard_error
 from headwater.consumers.sources import BusRecord, OffsetGap, SourceBatch
 from headwater.consumers.spark import MissingSparkError
 from headwater.consumers.spark.pipeline import PipelineOptions
@@ -19,7 +20,6 @@ from headwater.consumers.spark.pipeline import session as session_module
 from headwater.consumers.spark.pipeline.jobs import translate_job_error
 from headwater.consumers.spark.pipeline.reading_tasks import BusReading, reading_task
 from headwater.consumers.spark.pipeline.records import records_to_arrow
-from headwater.consumers.spark.pipeline.session import java_on_standard_error
 from headwater.consumers.spark.pipeline.shares import MergedShares, Share
 from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.events.avro import Codec

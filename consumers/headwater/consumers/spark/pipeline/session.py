@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from headwater.config.spark_submit import spark_properties
+from headwater.config.spark_submit import java_on_standard_error, spark_properties
 from headwater.consumers.spark.pipeline.kafka_topic import kafka_package
 from headwater.consumers.spark.session import MissingSparkError
 from headwater.errors import ConfigurationError
@@ -68,20 +68,6 @@ def pipeline_session(
         yield spark
     finally:
         spark.stop()
-
-
-@contextmanager
-def java_on_standard_error() -> Generator[None]:
-    """Let processes that are started here write on standard error: Java says there what it fetches, and standard output
-    is for the command's answer."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 def _warn_if_unwatched(spark: SparkSession) -> None:
