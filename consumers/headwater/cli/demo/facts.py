@@ -6,11 +6,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from headwater.cli.demo.correction import WRONG_PRODUCT, Corrected, Sold
 from headwater.cli.demo.scenario import DETAILS, ORDERS, REPORT, REVENUE, TABLES, TOP10
 from headwater.events.jobs import JobStatus
 from headwater.lineage import Lineage as Store
@@ -90,6 +91,11 @@ def read(store: str, shares: Sequence[str]) -> Results:
         )
 
 
+def wrong_orders(results: Results) -> int:
+    """Return the snapshot that order 722 came with: the second commit of the orders."""
+    return versions_in(results.top10, ORDERS)[-1]
+
+
 def snapshot_of(answer: LineageAnswer[SnapshotEdge]) -> int | None:
     """Which snapshot it is that was asked about."""
     return max((edge for edge in answer if edge.depth == 1), key=lambda edge: edge.at).target.snapshot
@@ -156,13 +162,19 @@ def reach_of_price(results: Results) -> tuple[int, int, tuple[str, ...]]:
     """Return how many columns and tables are made from the price, and by which jobs."""
     columns = {edge.target.label for edge in results.price}
     tables = {edge.target.dataset.label for edge in results.price}
-    jobs = {_job(job) for edge in results.price for job in edge.jobs}
+    jobs = {job_of(job) for edge in results.price for job in edge.jobs}
     return len(columns), len(tables), tuple(sorted(jobs))
 
 
-def _job(step: str) -> str:
-    """Steps of an application are called after it and what they write."""
+def job_of(step: str) -> str:
+    """Return the job of a step: steps of an application are called after it and what they write."""
     return step.partition(".")[0]
+
+
+def by_jobs(answer: LineageAnswer[TableEdge]) -> LineageAnswer[TableEdge]:
+    """Return an answer with the jobs in place of their steps."""
+    rows = (replace(edge, jobs=tuple(dict.fromkeys(map(job_of, edge.jobs)))) for edge in answer)
+    return replace(answer, rows=tuple(rows))
 
 
 def failure(results: Results) -> tuple[str, str]:
@@ -214,6 +226,44 @@ def _program() -> list[str]:
     if found is not None and beside.exists() and Path(found).samefile(beside):
         return ["headwater"]
     return [str(beside)] if beside.exists() else [sys.executable, "-m", "headwater.cli"]
+
+
+def correction_words(corrected: Corrected) -> tuple[str, str, str]:
+    """Return what was wrong, what was done, and what a reader saw meanwhile."""
+    lamps = [
+        row.revenue for rows in (corrected.before, corrected.after) for row in rows if row.product == WRONG_PRODUCT
+    ]
+    wrong = (
+        f"Order 722 had a lamp at 4,500.00 that cost 4.50, so top10 had lamps for {lamps[0]:,}; it has them for "
+        f"{lamps[1]:,} now. The report is mended, too: top10 has the orders that came in after it had failed."
+    )
+    done = f"{', '.join(map(name, corrected.tables))} were made again on branches, and changed by one commit each."
+    seen = (
+        f"Meanwhile another process compared all of them with each other in {corrected.queries} queries, by consistent "
+        f"reads: {corrected.mixtures} of these saw old and new data mixed. It saw a revenue of {corrected.first:,} "
+        f"first, and {corrected.last:,} in the end."
+    )
+    return wrong, done, seen
+
+
+def sold_rows(corrected: Corrected) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield each product of top10 with pieces and revenue before and after."""
+    for product, before, after in corrected.products():
+        yield (product, *_sold(before), *_sold(after))
+
+
+def _sold(row: Sold | None) -> tuple[str, str]:
+    return ("-", "-") if row is None else (f"{row.pieces:,}", f"{row.revenue:,}")
+
+
+def correction_commands(corrected: Corrected, snapshot: int) -> Iterator[tuple[str, str]]:
+    """Yield the commands that do the same: why, and how."""
+    there = "--properties-file spark.conf"
+    yield "What is wrong, and how it is made again", f"headwater correct plan {name(ORDERS)}@{snapshot}"
+    yield "Make branches of the tables", f"headwater correct begin {name(ORDERS)}@{snapshot} {there}"
+    yield "Correct the rows there", f'headwater correct sql {corrected.name} "UPDATE …" {there}'
+    yield "Run the jobs there", f"headwater correct run {corrected.name} {there}"
+    yield "Put the branches in the tables' places", f"headwater correct switch {corrected.name} {there}"
 
 
 def limits_of(results: Results) -> list[AnswerLimit]:

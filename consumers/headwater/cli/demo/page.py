@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headwater.cli.demo import facts
+from headwater.cli.demo.correction import WRONG_PRODUCT, Corrected
 from headwater.cli.demo.facts import PRICE, Results, snapshot_of, versions_in
 from headwater.cli.demo.scenario import ORDERS, QUESTIONS, REVENUE, STEPS, TABLES, TOP10
 from headwater.cli.demo.workspace import Workspace
@@ -17,8 +18,8 @@ from headwater.lineage.rendering.lineage_graph import source_label
 from headwater.lineage.rendering.tree import limit_text
 
 
-def page_of(results: Results, workspace: Workspace) -> Page:
-    runs = len(STEPS) + len(QUESTIONS)
+def page_of(results: Results, workspace: Workspace, corrected: Corrected | None) -> Page:
+    runs = len(STEPS) + len(QUESTIONS) + (corrected is not None)
     words = (
         f"A small warehouse on Spark and Iceberg, {runs} runs of plain PySpark scripts that know nothing of "
         "headwater. All of this was read from the lineage store that their events are kept in."
@@ -32,15 +33,16 @@ def page_of(results: Results, workspace: Workspace) -> Page:
             _price(results),
             _failure(results),
             _changes(results),
+            *([] if corrected is None else [_correction(results, corrected)]),
             _completeness(results),
             _next(workspace),
         ],
-        list(_tiles(results)),
+        list(_tiles(results, corrected)),
         f"Made by headwater demo in {workspace.place}.",
     )
 
 
-def _tiles(results: Results) -> Iterator[Tile]:
+def _tiles(results: Results, corrected: Corrected | None) -> Iterator[Tile]:
     more = "they fit" if results.together.is_consistent else "the two don't fit"
     in_it, beside = (len(versions_in(each, ORDERS)) for each in (results.top10, results.revenue))
     mood = "good" if results.together.is_consistent else "bad"
@@ -51,6 +53,11 @@ def _tiles(results: Results) -> Iterator[Tile]:
     yield Tile("A change of orders.price breaks", facts.count(columns, "column"), reach, "price")
     left = ", ".join(facts.name(sink.table) for sink in results.left_out())
     yield Tile("The newest run of", f"{results.failed.job} failed", f"{left} was left as it was", "failure", "bad")
+    if corrected is not None:
+        seen = f"{corrected.queries} queries of another process saw {corrected.mixtures} mixtures"
+        yield Tile("Then a wrong price was", f"corrected in {len(corrected.tables)} tables", seen, "correction", "good")
+        if not results.gaps.rows:
+            return  # the chapter says up to when
     until = f"{results.complete_until:%H:%M:%S} UTC" if results.complete_until else "not known"
     gaps = "and nothing is known to be missing" if not results.gaps.rows else facts.count(len(results.gaps), "gap")
     yield Tile("All of this is complete until", until, gaps, "complete", "good" if not results.gaps.rows else "bad")
@@ -58,13 +65,21 @@ def _tiles(results: Results) -> Iterator[Tile]:
 
 def _tables(results: Results) -> Chapter:
     jobs = {run.job: Mark("stream") for run in results.runs if run.job and run.job_type == "STREAMING"}
-    jobs |= {sink.job: Mark("✕ its last run failed", is_bad=True) for sink in results.left_out() if sink.job}
+    jobs |= {
+        facts.job_of(sink.job): Mark("✕ its last run failed", is_bad=True) for sink in results.left_out() if sink.job
+    }
     left = {sink.table: Mark("not written by the last run", is_bad=True) for sink in results.left_out()}
     return Chapter(
         "tables",
         "The tables, and the jobs that make them",
         "Nobody drew this: each commit said what it read and what it made. Point at a table or a job to see its path.",
-        (graph(results.tables, "t", Marks(jobs=jobs, tables=left)),),
+        (
+            graph(
+                [facts.by_jobs(each) for each in results.tables],
+                "t",
+                Marks(jobs=jobs, tables=left, is_box_whole_job=True),
+            ),
+        ),
     )
 
 
@@ -153,6 +168,25 @@ def _changes(results: Results) -> Chapter:
     ]
     words = "Every change of a definition, with the columns before and after it: which snapshot has which can be asked."
     return Chapter("changes", "What was done to the tables", words, (table(("When", "Table", "What", "Change"), rows),))
+
+
+def _correction(results: Results, corrected: Corrected) -> Chapter:
+    wrong, done, seen = facts.correction_words(corrected)
+    rows = [
+        tuple(
+            concatenate(Markup("<strong>"), cell, Markup("</strong>")) if row[0] == WRONG_PRODUCT else cell
+            for cell in row
+        )
+        for row in facts.sold_rows(corrected)
+    ]
+    listing = table(("top10", "Sold before", "Revenue before", "Sold after", "Revenue after"), rows)
+    commands = [
+        concatenate(Markup("<h3>"), why, Markup("</h3>"), command(how))
+        for why, how in facts.correction_commands(corrected, facts.wrong_orders(results))
+    ]
+    how = concatenate(Markup("<details><summary>The commands that do this</summary>"), *commands, Markup("</details>"))
+    words = "This came last: all that stands above is from before."
+    return Chapter("correction", "A wrong price, corrected", words, (callout(wrong, done, seen), listing, how))
 
 
 def _completeness(results: Results) -> Chapter:

@@ -33,17 +33,17 @@ class Step:
 STEPS: Final = (
     Step(
         "shop_opens.py",
-        "A shop opens: products and two batches of orders come in (ODS)",
+        "A shop opens: products and two batches of orders come in (lake.ods has data as they come)",
         "the scripts are plain PySpark; headwater is three lines of Spark's configuration",
     ),
     Step(
         "order_details.py",
-        "A stream joins each order with its product (DWD)",
+        "A stream joins each order with its product (lake.dwd has the details)",
         "each micro-batch tells the snapshots that it read and the one that it made",
     ),
     Step(
         "daily_report.py",
-        "A batch job sums up revenue_today and top10 (DWS)",
+        "A batch job sums up revenue_today and top10 (lake.dws has summaries)",
         "an overwrite begins a table's contents anew, so what is in it now can be known exactly",
     ),
     Step(

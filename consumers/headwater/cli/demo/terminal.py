@@ -6,11 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from headwater.cli.demo import facts
+from headwater.cli.demo.correction import WRONG_PRODUCT, Corrected
 from headwater.cli.demo.facts import PRICE, Results, snapshot_of
-from headwater.cli.demo.scenario import QUESTIONS, STEPS, TOP10, Step
+from headwater.cli.demo.scenario import TOP10, Step
 from headwater.cli.demo.workspace import Workspace
 from headwater.cli.output import CommandOutput
 from headwater.events.presentation.phrases import seconds_of
@@ -30,24 +31,22 @@ def _ink(code: int) -> Callable[[str], str]:
 bold, faint, red, green = _ink(1), _ink(2), _ink(31), _ink(32)
 
 
-_RUNS: Final = len(STEPS) + len(QUESTIONS)
-
-
 class Progress:
     """Prints what happens when a step begins, and why it matters when it is done."""
 
-    def __init__(self, output: CommandOutput) -> None:
+    def __init__(self, output: CommandOutput, runs: int) -> None:
         self._output = output
+        self._runs = runs
 
     def begin(self, workspace: Workspace) -> None:
         found = workspace.requirements
         versions = f"Spark {found.spark_version}, Java {found.java.version}, {found.iceberg.stem}"
-        self._say(f"A small warehouse, {_RUNS} runs of plain PySpark scripts ({versions}), no server.")
+        self._say(f"A small warehouse, {self._runs} runs of plain PySpark scripts ({versions}), no server.")
         self._say(faint(f"Everything goes into {workspace.place}"))
         self._say("")
 
     def run_step(self, number: int, step: Step, run: Callable[[], None]) -> None:
-        self._say(f"{faint(f'{number}/{_RUNS}')}  {bold(step.what)}")
+        self._say(f"{faint(f'{number}/{self._runs}')}  {bold(step.what)}")
         began = time.monotonic()
         run()
         mark = red("✗") if step.fails else green("✓")
@@ -58,8 +57,10 @@ class Progress:
         sys.stdout.flush()
 
 
-def summarise(output: CommandOutput, results: Results, workspace: Workspace, seconds: float) -> None:
-    for title, lines in _chapters(results, workspace):
+def summarise(
+    output: CommandOutput, results: Results, workspace: Workspace, corrected: Corrected | None, seconds: float
+) -> None:
+    for title, lines in _chapters(results, workspace, corrected):
         output.note(Styled(f"\n{bold(title)}"))
         for line in lines:
             output.note(Styled(f"  {line}" if line else ""))
@@ -74,7 +75,9 @@ def summarise(output: CommandOutput, results: Results, workspace: Workspace, sec
     output.record("demo", where, title)
 
 
-def _chapters(results: Results, workspace: Workspace) -> Iterator[tuple[str, Sequence[str]]]:
+def _chapters(
+    results: Results, workspace: Workspace, corrected: Corrected | None
+) -> Iterator[tuple[str, Sequence[str]]]:
     yield (
         f"What {facts.at(TOP10, snapshot_of(results.top10))} was made from, through the whole chain",
         _tree(results.top10),
@@ -90,6 +93,8 @@ def _chapters(results: Results, workspace: Workspace) -> Iterator[tuple[str, Seq
             for table, each in results.changes()
         ],
     )
+    if corrected is not None:
+        yield "A wrong price, corrected after all of that", [*facts.correction_words(corrected), "", *_sold(corrected)]
     yield "How far this goes", list(_completeness(results, workspace.store))
     yield "Try next", [line for why, how in facts.commands(workspace.store) for line in (faint(f"# {why}"), how)]
 
@@ -103,6 +108,15 @@ def _failure_lines(results: Results) -> Iterator[str]:
     if before is not None:
         table, change = before
         yield f"Before it, {table}: {', '.join(change.changes)}"
+
+
+def _sold(corrected: Corrected) -> Iterator[str]:
+    """Yield top10 before and after."""
+    yield f"{'top10':<10}{'before':>19}{'after':>22}"
+    yield faint(f"{'product':<10}{'sold':>7}{'revenue':>12}{'sold':>10}{'revenue':>12}")
+    for product, *numbers in facts.sold_rows(corrected):
+        line = f"{product:<10}{numbers[0]:>7}{numbers[1]:>12}{numbers[2]:>10}{numbers[3]:>12}"
+        yield bold(line) if product == WRONG_PRODUCT else line
 
 
 def _completeness(results: Results, store: str) -> Iterator[str]:

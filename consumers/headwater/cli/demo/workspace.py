@@ -106,6 +106,8 @@ _SPARK: Final = {
     "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.lake.type": "hadoop",
 }
+_RERUN: Final = {"order_details": "jobs/details_again.py", "daily_report": "jobs/mended_report.py {date}"}
+"""How a correction runs the jobs again."""
 _HEADWATER: Final = {"spark.headwater.enabled": "true", "spark.headwater.listeners": "log"}
 
 
@@ -138,6 +140,10 @@ class Workspace:
     def consistent_conf(self) -> Mapping[str, str]:
         """Return what lets queries read snapshots that belong together."""
         return {"spark.headwater.read.consistent": "true", "spark.headwater.read.consistent.store": self.store}
+
+    def run_module(self, module: str, *arguments: str, name: str) -> int:
+        """Run one of our modules to its end, in the demo's directory, and return the exit code."""
+        return self._run([sys.executable, "-m", module, *arguments], self.logs / f"{name}.log")
 
     def submit(self, script: str, *arguments: str, name: str, conf: Mapping[str, str]) -> int:
         """Run a script by spark-submit to its end, and return the exit code."""
@@ -177,6 +183,8 @@ class Workspace:
         sections = (_SPARK | tables, self.headwater_conf())
         text = "\n".join("".join(f"{key} {value}\n" for key, value in section.items()) for section in sections)
         self.conf.write_text(text, encoding="utf-8")
+        commands = (f'[jobs."{job}"]\nrun = "{command}"\n' for job, command in _RERUN.items())
+        (self.place / "correction.toml").write_text("\n".join(commands), encoding="utf-8")
 
     def _environment(self) -> dict[str, str]:
         """Return the environment without what is set for another Spark or another store."""
@@ -205,6 +213,15 @@ class Workspace:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+
+def store_conf(place: Path) -> dict[str, str]:
+    """Return what lets a driver tell the store itself, without a log and a writer."""
+    return {
+        "spark.headwater.listeners": "jdbc",
+        "spark.headwater.jdbc.url": f"jdbc:sqlite:{place / 'lineage.db'}",
+        "spark.headwater.spool.dir": str(place / "spool-store"),
+    }
 
 
 def expect(code: int, *, fails: bool, log: Path) -> None:

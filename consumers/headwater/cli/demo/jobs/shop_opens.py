@@ -35,7 +35,7 @@ spark.sql(f"INSERT INTO lake.ods.products {PRODUCTS}")
 for first in (1, 501):
     spark.sql(f"""
         INSERT INTO lake.ods.orders
-        SELECT id, 1 + id * 7 % 12, CAST(1 + id % 3 AS INT), CAST(2.5 + id % 40 AS DECIMAL(10, 2)),
+        SELECT id, 1 + id * 7 % 12, CAST(1 + id % 3 AS INT), CAST(IF(id = 722, 4500, 2.5 + id % 40) AS DECIMAL(10, 2)),
                TIMESTAMP'{DAY} 09:00:00' + make_interval(0, 0, 0, 0, 0, 0, id)
         FROM range({first}, {first + 500}, 1, 1)
     """)

@@ -34,6 +34,9 @@ class Marks:
     tables: Mapping[str, Mark] = field(default_factory=dict)
     jobs: Mapping[str, Mark] = field(default_factory=dict)
     rows: Mapping[str, Mark] = field(default_factory=dict)
+    is_box_whole_job: bool = False
+    """Whether a job that writes several tables is one box. Else it is one for each of them, so that what it reads for
+    one table isn't taken for what it reads for another."""
 
 
 @dataclass
@@ -179,7 +182,8 @@ class _Drawer:
             return
         for job in line.jobs:
             title = job.removesuffix(f".{target.table or target.label}")
-            yield self._job(title, job, (job, line.target), self._marks.jobs.get(job))
+            key = job if self._marks.is_box_whole_job else (job, line.target)
+            yield self._job(title, job, key, self._marks.jobs.get(job))
 
     def _job(self, title: str, hint: str, key: Id, mark: Mark | None) -> Id:
         identity = ("job", key)
