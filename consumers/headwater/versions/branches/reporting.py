@@ -5,7 +5,6 @@ What the formats' own statements do to branches is captured like any statement. 
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +18,7 @@ from headwater.events.catalog import (
     ModificationCause,
 )
 from headwater.events.envelope import Event
-from headwater.events.identity import Environment
+from headwater.events.identity.namespaces import PREFIX as NAMESPACES
 from headwater.events.identity.text import joined
 from headwater.events.jobs import CommitKind, Committed, Input, Output, OverwriteScope, ReadMode
 from headwater.events.names import JobName, TableName
@@ -178,6 +177,7 @@ def _place_of(table: FormatBranches) -> dict[str, Any]:
     """Return what each modification of a table tells of it, as capture finds it."""
     from headwater.listeners.capture.context import CaptureContext  # noqa: PLC0415 - it is for drivers
     from headwater.listeners.capture.formats import installed  # noqa: PLC0415
+    from headwater.listeners.installation.factories import read_environment  # noqa: PLC0415
 
     inside: Any = table.spark
     conf = dict(inside.sparkContext.getConf().getAll())
@@ -185,7 +185,9 @@ def _place_of(table: FormatBranches) -> dict[str, Any]:
     name = str(loaded.catalog.name())
     prefix = f"{_CATALOG}{name}."
     options = {key[len(prefix) :]: value for key, value in conf.items() if key.startswith(prefix)}
-    context = CaptureContext(Environment.from_conf(conf, host=socket.gethostname()), conf, Redactor(), installed())
+    names = {key.removeprefix(NAMESPACES): hosts for key, hosts in conf.items() if key.startswith(NAMESPACES)}
+    environment = read_environment(inside.sparkContext, conf, names)
+    context = CaptureContext(environment, conf, Redactor(), installed())
     catalog = context.learn_catalog(0, name, str(loaded.catalog.getClass().getName()), options)
     levels = [str(level) for level in loaded.identifier.namespace()]
     identifier = TableName(catalog=name, database=joined(levels), table=str(loaded.identifier.name()))
