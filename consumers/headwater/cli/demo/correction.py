@@ -21,7 +21,7 @@ FOUND: Final = "correction.json"
 READY: Final = "reader.ready"
 """The file by which the reader says that it has read once."""
 _STOP: Final = "reader.stop"
-_READS: Final = {"spark.headwater.read.consistent.max.age": "0s", "spark.headwater.read.consistent.timeout": "60s"}
+_READS: Final = {"spark.headwater.read.consistent.max.age": "0s"}
 """Each query asks the store, so that it can see the new tables as soon as they belong together."""
 
 

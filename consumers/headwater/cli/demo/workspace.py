@@ -139,7 +139,11 @@ class Workspace:
 
     def consistent_conf(self) -> Mapping[str, str]:
         """Return what lets queries read snapshots that belong together."""
-        return {"spark.headwater.read.consistent": "true", "spark.headwater.read.consistent.store": self.store}
+        return {
+            "spark.headwater.read.consistent": "true",
+            "spark.headwater.read.consistent.store": self.store,
+            "spark.headwater.read.consistent.timeout": "60s",  # this machine may be busy
+        }
 
     def run_module(self, module: str, *arguments: str, name: str) -> int:
         """Run one of our modules to its end, in the demo's directory, and return the exit code."""
