@@ -15,8 +15,9 @@ from headwater.versions import align, check, contained
 from headwater.versions.branches import BranchManager, MainMovedError
 from headwater.versions.branches.format_branches import branches_of
 from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, StepKind, StepState
+from headwater.versions.correction.moved_jobs import SwitchRefusedError
 from headwater.versions.correction.switched_tables import SparkSwitchTables
-from headwater.versions.correction.switching import Switcher, SwitchRefusedError
+from headwater.versions.correction.switching import Switcher
 from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.stores import open_new_store
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from headwater.cli.answers import snapshot_text
 from headwater.cli.commands import command
+from headwater.cli.corrections import add_job_flags, planner_of, tables_of
 from headwater.cli.erasing import add_erasing, erase
-from headwater.cli.flags import Flags
+from headwater.cli.exits import Exit
+from headwater.cli.flags import Flags, count
 from headwater.cli.output import CommandOutput
 from headwater.cli.run import add_properties, properties_of
 from headwater.cli.store import add_store, open_given_store
@@ -20,7 +22,8 @@ from headwater.errors import ConfigurationError
 if TYPE_CHECKING:  # SQLAlchemy and Spark are imported where they are used
     from headwater.lineage.store import Store
     from headwater.versions.correction import CorrectionPlan
-    from headwater.versions.correction.switching import Switcher, TableSwitch
+    from headwater.versions.correction.journal import Correction
+    from headwater.versions.correction.switching import Switcher, SwitchTables, TableSwitch
 
 _COLUMNS = ("table", "now at", "mirror at", "then at")
 
@@ -29,6 +32,9 @@ def _flags(parser: Flags) -> None:
     parser.word("correction", str, "the correction's name, such as c-20260301-orders-4f2a", "CORRECTION")
     parser.switch("back", "take back a switch that was begun and isn't at its end")
     parser.switch("anyway", "switch although jobs run that write the tables")
+    add_job_flags(parser)
+    text = "how many seconds it waits for aligned jobs to come to the end of a barrier"
+    parser.flag("wait", count, "300", text, "SECONDS")
 
 
 @command(
@@ -37,8 +43,9 @@ see each table change once.
 
 Nothing is done unless each table is still at the snapshot that its mirror takes account of, and no commit of others is
 lost: if one comes in between, the switch stops there and says so. Jobs that write the tables have to be stopped before,
-since what a job has read before the switch it may still write after it. If the command is killed, run it again: it goes
-on.""",
+since what a job has read before the switch it may still write after it. Aligned jobs needn't: they stop between two
+barriers, the mirrors get what is left, and they go on behind the switch. If the command is killed, run it again: it
+goes on.""",
     "headwater correct switch c-20260301-orders-4f2a --dry-run --properties-file spark.conf",
     "headwater correct switch c-20260301-orders-4f2a --yes --properties-file spark.conf",
     "headwater correct switch c-20260301-orders-4f2a --back --yes --properties-file spark.conf",
@@ -46,6 +53,7 @@ on.""",
 )
 def switch(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.correction.journal import CorrectionJournal, CorrectionState  # noqa: PLC0415
+    from headwater.versions.correction.moved_jobs import groups_of_correction  # noqa: PLC0415
 
     with open_given_store(given, readonly=given.dry_run) as store, ExitStack() as held:
         found = CorrectionJournal(store, given.correction).load()
@@ -57,6 +65,8 @@ def switch(given: Namespace, output: CommandOutput) -> int:
             )
         if not (given.back or given.anyway or given.dry_run):
             _check_stopped(store, found.plan)
+        if found.state is CorrectionState.OPEN and not given.back and groups_of_correction(found):
+            return _switch_behind_fences(given, output, store, found, held)
         switcher = _switcher(given, store, held, output)
         if given.back:
             question = f"Give the tables that {found.name} has switched the rows that they had?"
@@ -64,7 +74,7 @@ def switch(given: Namespace, output: CommandOutput) -> int:
         planned = switcher.preview()
         _give(planned, output)
         question = f"Put {len(planned)} mirrors of {found.name} in their tables' places?"
-        return erase(given, output, question, lambda: _switch(switcher))
+        return erase(given, output, question, lambda: _outcome(switcher.switch()))
 
 
 def _check_stopped(store: Store, plan: CorrectionPlan) -> None:
@@ -79,8 +89,30 @@ def _check_stopped(store: Store, plan: CorrectionPlan) -> None:
         )
 
 
-def _switch(switcher: Switcher) -> tuple[str, Mapping[str, object]]:
-    done = switcher.switch()
+def _switch_behind_fences(
+    given: Namespace, output: CommandOutput, store: Store, found: Correction, held: ExitStack
+) -> Exit:
+    from headwater.versions.correction.execution.fenced_switch import FencedSwitch  # noqa: PLC0415
+    from headwater.versions.correction.execution.reruns import JobRunner  # noqa: PLC0415
+    from headwater.versions.correction.moved_jobs import groups_of_correction  # noqa: PLC0415
+
+    jobs = sorted(job for names in groups_of_correction(found).values() for job in names)
+    output.table("aligned jobs", ("job",), [(job,) for job in jobs], "Jobs that stop meanwhile")
+    runner = JobRunner(configuration=properties_of(given), allowed=tuple(given.allow))
+    fenced = FencedSwitch(
+        open_tables=lambda: tables_of(given, "switch"),
+        open_switch_tables=lambda: nullcontext(_switch_tables(given, store, held)),
+        run_command=runner.run,
+        make_plan=planner_of(store, given),
+        patience_seconds=float(given.wait),
+        report=output.note,
+    )
+    number = len(found.plan.corrected)
+    question = f"Stop {len(jobs)} jobs, and put {number} mirrors of {found.name} in their tables' places?"
+    return erase(given, output, question, lambda: _outcome(fenced.switch(store, found.name)))
+
+
+def _outcome(done: tuple[TableSwitch, ...]) -> tuple[str, Mapping[str, object]]:
     switched = [{"table": each.table, "snapshot": snapshot_text(each.snapshot)} for each in done]
     return f"{len(done)} tables are switched, and their mirrors are gone", {"switched": switched}
 
@@ -92,17 +124,22 @@ def _go_back(switcher: Switcher) -> tuple[str, Mapping[str, object]]:
 
 
 def _switcher(given: Namespace, store: Store, held: ExitStack, output: CommandOutput) -> Switcher:
+    from headwater.versions.correction.switching import Switcher  # noqa: PLC0415
+
+    tables = _switch_tables(given, store, held)
+    return Switcher(store, given.correction, lambda: nullcontext(tables), output.note)
+
+
+def _switch_tables(given: Namespace, store: Store, held: ExitStack) -> SwitchTables:
     from headwater.versions.correction.journal import CorrectionJournal, StepKind, StepState  # noqa: PLC0415
     from headwater.versions.correction.switched_tables import SparkSwitchTables  # noqa: PLC0415
-    from headwater.versions.correction.switching import Switcher  # noqa: PLC0415
     from headwater.versions.spark_tables import command_session  # noqa: PLC0415
 
     steps = CorrectionJournal(store, given.correction).load().of(StepKind.MIRROR)
     branches = {step.subject: str(step.detail["branch"]) for step in steps if step.state is StepState.DONE}
     with java_on_standard_error():
         spark = held.enter_context(command_session(properties_of(given), "headwater correct switch"))
-    tables = SparkSwitchTables(spark, store, branches)
-    return Switcher(store, given.correction, lambda: nullcontext(tables), output.note)
+    return SparkSwitchTables(spark, store, branches)
 
 
 def _give(planned: tuple[TableSwitch, ...], output: CommandOutput) -> None:

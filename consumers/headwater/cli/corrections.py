@@ -49,11 +49,16 @@ def _sql(parser: Flags) -> None:
     parser.flag("rows", count, "20", "how many rows of its answer are shown", "N")
 
 
-def _run(parser: Flags) -> None:
-    _correction(parser)
+def add_job_flags(parser: Flags) -> None:
+    """Add the flags of commands that run a correction's jobs."""
     text = "a file that says how jobs are run; without it correction.toml here, if there is one"
     parser.flag("commands", Path, None, text, "FILE")
     parser.flags("allow", str, "let jobs write this table or path, which isn't of the chain, as it is", "TABLE")
+
+
+def _run(parser: Flags) -> None:
+    _correction(parser)
+    add_job_flags(parser)
     parser.flag("rounds", count, "3", "how often it looks at most for what production made meanwhile", "N")
     parser.switch("dry-run", "say what would run, and run nothing")
 
@@ -91,7 +96,9 @@ def begin(given: Namespace, output: CommandOutput) -> int:
             output.table("obstacles", ("what stands in the way",), [(each,) for each in obstacles], "In the way")
             output.outcome("nothing was done: this was a dry run", {"done": False, "dry_run": True})
             return Exit.FAILED if obstacles else Exit.DONE
-        corrector = begin_correction(store, plan, lambda: _tables(given, "begin"), anyway=given.anyway, report=_report)
+        corrector = begin_correction(
+            store, plan, lambda: tables_of(given, "begin"), anyway=given.anyway, report=report_progress
+        )
         found = corrector.load()
     _give_mirrors(found, output)
     name = found.name
@@ -147,8 +154,8 @@ def run(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.correction.execution.reruns import JobRunner  # noqa: PLC0415
 
     with open_given_store(given, readonly=given.dry_run) as store, ended_by_sigterm():
-        corrector = Corrector(store, given.correction, lambda: _tables(given, "run"), _report)
-        planner = _planner(store, given)
+        corrector = Corrector(store, given.correction, lambda: tables_of(given, "run"), report_progress)
+        planner = planner_of(store, given)
         if given.dry_run:
             seen = corrector.preview(planner)
             output.table("jobs", ("jobs", "would run"), seen.stages, "Jobs, in this order")
@@ -217,7 +224,7 @@ def abort(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.correction.execution.corrector import Corrector  # noqa: PLC0415
 
     with open_given_store(given, readonly=given.dry_run) as store:
-        corrector = Corrector(store, given.correction, lambda: _tables(given, "abort"), _report)
+        corrector = Corrector(store, given.correction, lambda: tables_of(given, "abort"), report_progress)
         found = corrector.load()
         _give_mirrors(found, output)
 
@@ -298,7 +305,7 @@ def _compared(found: Mapping[str, ResultComparison]) -> Generator[Sequence[objec
         yield (table, each.recorded_rows, each.result_rows, each.equal, verdict_of(each, _SIDES))
 
 
-def _planner(store: Store, given: Namespace) -> Callable[[Correction], CorrectionPlan]:
+def planner_of(store: Store, given: Namespace) -> Callable[[Correction], CorrectionPlan]:
     """Return how a correction is planned as things are now."""
     from headwater.versions.correction import plan_correction  # noqa: PLC0415
 
@@ -313,7 +320,8 @@ def _planner(store: Store, given: Namespace) -> Callable[[Correction], Correctio
 
 
 @contextmanager
-def _tables(given: Namespace, name: str) -> Generator[CorrectionTables]:
+def tables_of(given: Namespace, name: str) -> Generator[CorrectionTables]:
+    """Open the tables of a correction in a session of the command's own."""
     from headwater.versions.correction.execution.spark_tables import SparkCorrectionTables  # noqa: PLC0415
 
     with _session(given, name) as spark:
@@ -335,7 +343,7 @@ def _session(given: Namespace, name: str, marks: Mapping[str, str] | None = None
             end_jvm()
 
 
-def _report(text: str) -> None:
+def report_progress(text: str) -> None:
     """Say how far a long command is, beside its answer."""
     print_words(text, sys.stderr)
     sys.stderr.flush()

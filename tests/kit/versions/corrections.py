@@ -12,7 +12,9 @@ from headwater.lineage.questions.commit_facts import Amount
 from headwater.versions.correction.model import (
     CorrectionMode,
     CorrectionPlan,
+    JobKind,
     MirrorKind,
+    PlannedJob,
     PlannedTable,
     TableVerdict,
 )
@@ -93,4 +95,21 @@ def planned_chain(tables: Sequence[str]) -> CorrectionPlan:
         left_out=(),
         complete_until=None,
         limits=(),
+    )
+
+
+def planned_job(job: str, reads: Sequence[str], writes: Sequence[str]) -> PlannedJob:
+    """A batch job of a plan."""
+    return PlannedJob(
+        job=job,
+        kind=JobKind.BATCH,
+        group=None,
+        reads=tuple(reads),
+        writes=tuple(writes),
+        commits=1,
+        runs=1,
+        commands=(f"{job}.py",),
+        read=Amount(),
+        written=Amount(),
+        last_duration=None,
     )

@@ -105,18 +105,19 @@ class MemoryTables(CorrectionTables):
         changes = [number for number in later if number in found.changes]
         return LaterCommits(
             newest=found.head,
-            count=len(later),
+            snapshots=tuple(later),
             adds=len(later) > len(changes),
             obstacles=tuple(f"{table}@{number} (overwrite)" for number in changes),
         )
 
-    def take_over(self, mirror: Mirror, since: int, until: int, mark: str) -> None:
+    def take_over(self, mirror: Mirror, since: int, until: int, mark: str) -> int | None:
         self.kills.pass_one()
         target, table = self.mirrors[mirror.name], self.tables[mirror.table]
         if mark not in target.marks:
             target.add(*table.states[until][len(table.states[since]) :])
             target.marks.add(mark)
         self.kills.pass_one()
+        return target.head
 
 
 @dataclass

@@ -15,6 +15,7 @@ import pytest
 from headwater.versions.branches import MainMovedError
 from headwater.versions.correction.journal import CorrectionJournal
 from headwater.versions.correction.switching import SwitchTables, TableSwitch
+from headwater.versions.cuts import TableSnapshot
 
 
 class KilledError(BaseException):
@@ -96,6 +97,13 @@ class MemorySwitchTables(SwitchTables):
         self.kills.pass_one()
         self.mirrors.pop(table, None)
         self.kills.pass_one()
+
+    def label_of(self, name: str) -> str:
+        return name
+
+    def position(self, name: str, snapshot: int) -> TableSnapshot:
+        self.kills.pass_one()
+        return TableSnapshot(snapshot, "g")
 
     def _commit(self, table: str, expected: int | None, rows: str, mark: str) -> int:
         self.kills.pass_one()

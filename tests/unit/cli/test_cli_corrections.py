@@ -102,7 +102,7 @@ def test_a_plan_that_isnt_carried_out_yet_is_refused(
 ) -> None:
     (tmp_path / "correction.toml").write_text(COMMANDS)
     assert main(["correct", "begin", "orders@4", "--mode", "incremental"]) == Exit.CONFIGURATION
-    assert "only corrections in full are carried out" in capsys.readouterr().err
+    assert "only aligned jobs are corrected incrementally" in capsys.readouterr().err
     assert tables.mirrors == {}
 
 

@@ -87,8 +87,8 @@ class Warehouse:
     def resumed(self, corrector: Corrector) -> Corrector:
         return Corrector(self.store, corrector.load().name, self.tables.opening)
 
-    def run(self, corrector: Corrector, **more: int) -> RunResult:
-        return corrector.run(self.runner.run, self.plan, patience_seconds=0, **more)
+    def run(self, corrector: Corrector, *, most_rounds: int = 3) -> RunResult:
+        return corrector.run(self.runner.run, self.plan, patience_seconds=0, most_rounds=most_rounds)
 
     def rows(self) -> dict[str, tuple[int, ...]]:
         return {name.rpartition(".branch_")[0]: table.rows for name, table in self.tables.mirrors.items()}
@@ -288,6 +288,10 @@ def without_commands(plan: CorrectionPlan, kind: JobKind) -> CorrectionPlan:
     return replace(plan, jobs=tuple(replace(job, commands=(), kind=kind) for job in plan.jobs))
 
 
+def of_kind(plan: CorrectionPlan, kind: JobKind) -> CorrectionPlan:
+    return replace(plan, jobs=tuple(replace(job, kind=kind) for job in plan.jobs))
+
+
 def writing(plan: CorrectionPlan, table: str) -> CorrectionPlan:
     return replace(plan, jobs=tuple(replace(job, writes=(*job.writes, table)) for job in plan.jobs))
 
@@ -300,11 +304,12 @@ def uncorrectable(plan: CorrectionPlan) -> CorrectionPlan:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda plan: replace(plan, mode=CorrectionMode.INCREMENTAL), "only corrections in full are carried out"),
+        (lambda plan: replace(plan, mode=CorrectionMode.INCREMENTAL), "only aligned jobs are corrected incrementally"),
         (lambda plan: replace(plan, tables=()), "nothing is wrong any more"),
         (lambda plan: without_commands(plan, JobKind.BATCH), r'details has no command: add \[jobs."details"\]'),
         (lambda plan: without_commands(plan, JobKind.STREAM), "is a stream, and in full a batch script does its work"),
-        (lambda plan: without_commands(plan, JobKind.ALIGNED), "is an aligned job, which can't run on mirrors yet"),
+        (lambda plan: without_commands(plan, JobKind.ALIGNED), r'details has no command: add \[jobs."details"\]'),
+        (lambda plan: of_kind(plan, JobKind.ALIGNED), "several groups have an aligned job details"),
         (lambda plan: writing(plan, ORDERS), r"details changed rows of lake\.db\.orders after the snapshot 4"),
         (uncorrectable, r"stays wrong \(it has no snapshots\): say --anyway"),
     ],

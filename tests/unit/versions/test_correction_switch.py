@@ -19,7 +19,8 @@ from headwater.events import Heartbeat, JobName, JobStarted, JobStatusChanged
 from headwater.lineage.store import Store
 from headwater.versions.correction import CorrectionPlan, RerunCommand, RerunCommands, plan_correction
 from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, StepKind, StepState
-from headwater.versions.correction.switching import Switcher, SwitchRefusedError, TableSwitch, running_jobs
+from headwater.versions.correction.moved_jobs import SwitchRefusedError
+from headwater.versions.correction.switching import Switcher, TableSwitch, running_jobs
 from tests.kit.lineage.scripted_producer import at
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.stores import open_new_store

@@ -159,7 +159,7 @@ def test_a_query_plays_the_barrier_alone(
     assert start is not None
     assert barrier is not None
     repetition = BarrierRepetition(CommittedBarrier(start, barrier))
-    monkeypatch.setattr(AlignedQuery, "repetition", repetition)
+    monkeypatch.setattr(AlignedQuery, "stand_in", repetition)
     written: list[str] = []
 
     def step(batch: AlignedBatch) -> None:

@@ -125,6 +125,10 @@ class Checkpoint:
         }
         _write(self._file(barrier.number), fields)
 
+    def remove(self, number: int) -> None:
+        """Remove the barrier of a data version, if it is there."""
+        self._file(number).unlink(missing_ok=True)
+
     def set_back(self, keeps: int | None, incarnation: str, name: str) -> None:
         """Take out all barriers behind one, or all of them, and keep them under a name. What the job writes next it
         writes as another incarnation, so that nothing that it wrote before is taken for it. It can be done again."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from headwater.errors import ConfigurationError, TerminalError
+from headwater.errors import ConfigurationError, TerminalError, TransientError
 from headwater.events.clock import wall_micros
 from headwater.lineage.rows.values import hash_key
 from headwater.lineage.sql.key_lookup import select_by_keys
@@ -19,6 +19,7 @@ from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.sql.upsert import insert_or_update, keep_existing
 from headwater.lineage.sql.writer_tables import ALIGNED_JOBS, ALIGNMENT_GROUPS, DATA_VERSIONS
 from headwater.lineage.store import Store, translate_errors
+from headwater.versions.aligned.fences import Fence, find_fence
 from headwater.versions.cuts import Cut, DataVersion, GroupState, JobProgress
 
 _GROUP: Final = ALIGNMENT_GROUPS.c
@@ -32,6 +33,10 @@ class JobTakenOverError(TerminalError):
 
 class DataVersionConflictError(TerminalError):
     """The store says otherwise than a checkpoint which snapshots a data version has."""
+
+
+class FencedGroupError(TransientError):
+    """The jobs of a group stand still while a correction is switched."""
 
 
 class GroupClaims:
@@ -96,15 +101,30 @@ class GroupClaims:
         with self._reading() as connection:
             return load_jobs(connection, self.group)
 
-    def claim(self, number: int, cut: Cut, job: str) -> DataVersion:
+    def fence(self) -> Fence | None:
+        """Return the fence at which the jobs of the group stop; None if none stands."""
+        with self._reading() as connection:
+            return find_fence(connection, self.group)
+
+    def settled_newest(self) -> DataVersion | None:
+        """Return the newest data version behind a fence of the caller: claims that were under way when it was set are
+        in it."""
+        with self._transaction() as connection:  # waits for who has the row's lock
+            connection.execute(update(ALIGNMENT_GROUPS).where(_GROUP.id == self._id).values(newest=_GROUP.newest))
+        return self.newest()
+
+    def claim(self, number: int, cut: Cut, job: str, *, behind_fence: bool = False) -> DataVersion:
         """Claim a number for a cut that was made from the data version before. Return the data version that has the
-        number now: another job's, if that was quicker."""
+        number now: another job's, if that was quicker. A FencedGroupError if a fence stands, unless it is of the
+        caller."""
         with self._transaction() as connection:
             # The update takes the row's lock, so that of several jobs one finds the number that it expects.
             taken = connection.execute(
                 update(ALIGNMENT_GROUPS).where(_GROUP.id == self._id, _GROUP.newest == number - 1).values(newest=number)
             )
             if taken.rowcount == 1:
+                if not behind_fence and (fence := find_fence(connection, self.group)) is not None:
+                    raise FencedGroupError(str(fence))
                 values = {
                     "group_id": self._id,
                     "number": number,

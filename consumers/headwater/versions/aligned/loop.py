@@ -7,6 +7,7 @@ In a driver with headwater's listeners they report it, like any run. In one with
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -32,7 +33,13 @@ from headwater.lineage.store import Store
 from headwater.listeners import job
 from headwater.versions.aligned.batch import AlignedBatch, BarrierSinks, OverwritePolicy
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, CheckpointError, JobStart
-from headwater.versions.aligned.claims import DataVersionConflictError, GroupClaims, JobTakenOverError
+from headwater.versions.aligned.claims import (
+    DataVersionConflictError,
+    FencedGroupError,
+    GroupClaims,
+    JobTakenOverError,
+)
+from headwater.versions.aligned.fences import Fence
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import UnmarkedWriteError
 from headwater.versions.aligned.proposals import CutProposer
@@ -41,6 +48,9 @@ from headwater.versions.cuts import Cut, DataVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -118,6 +128,7 @@ class JobLoop:
         self._begin: JobStart | None = None
         self._last: Barrier | None = None
         self._proposer: CutProposer | None = None
+        self._is_fenced = False
 
     def begin(self, held: ExitStack) -> None:
         """Enter the group, find where to go on, and let older processes of this job be refused."""
@@ -135,16 +146,47 @@ class JobLoop:
         starts_at = () if position is None else start_positions(self._store, self._only_read(position))
         held.enter_context(report_run(self._store, self._query.name, starts_at))
 
-    def play(self, step: BarrierFunction, barrier: Barrier) -> None:
-        """Run the function on a barrier that `next_barrier` returned, and commit it."""
+    def play(self, step: BarrierFunction, barrier: Barrier) -> bool:
+        """Run the function on a barrier that `next_barrier` returned, and commit it. Return whether it was played: not
+        if a fence stands."""
         name = self._query.name
         self._claims.move(name, self._epoch, done=self._done(), running=barrier.number)
+        if self._stops_at_fence():  # looked for behind the move, which whoever sets a fence looks for
+            self._claims.move(name, self._epoch, done=self._done(), running=None)
+            return False
         if barrier is not self._last:
             self._keep(barrier)
         self._run_step(step, barrier)
         assert self._last is not None  # noqa: S101 - it was kept
         self._claims.move(name, self._epoch, done=barrier.number, running=None)
         self._keep(self._last.commit())
+        return True
+
+    def _stops_at_fence(self) -> bool:
+        """Return whether a fence stands. A barrier that was begun is played to its end, unless tables are switched."""
+        fence = self._claims.fence()
+        if fence is None or (self._is_begun and not fence.is_firm):
+            return False
+        self._note_fence(fence)
+        return True
+
+    @property
+    def _is_begun(self) -> bool:
+        return self._last is not None and not self._last.is_committed
+
+    def _note_fence(self, fence: Fence | FencedGroupError) -> None:
+        if not self._is_fenced:
+            _LOG.warning("the job %s stops between two barriers: %s", self._query.name, fence)
+        self._is_fenced = True
+
+    def _go_on(self) -> None:
+        """Go on behind a fence: the switch may have given the job another barrier to go on from."""
+        if not self._claims.is_current(self._query.name, self._epoch):
+            raise JobTakenOverError(f"another process has started the job {self._query.name}: this one stops")
+        self._begin, self._last, self._is_new = self._known_start(), self._checkpoint.newest(), False
+        self._committed = {claim.job: claim.done for claim in self._claims.jobs()}.get(self._query.name) or 0
+        self._is_fenced = False
+        _LOG.warning("the job %s goes on", self._query.name)
 
     def _done(self) -> int | None:
         """Return the data version that was committed last."""
@@ -208,7 +250,12 @@ class JobLoop:
         self._last = barrier
 
     def next_barrier(self) -> Barrier | None:
-        """Return the barrier that was begun and not committed, or the next one; None while there is none."""
+        """Return the barrier that was begun and not committed, or the next one; None while there is none, or a fence
+        stands."""
+        if self._stops_at_fence():
+            return None
+        if self._is_fenced:
+            self._go_on()
         assert self._begin is not None  # noqa: S101 - found by `begin`
         last = self._last
         if last is not None and not last.is_committed:
@@ -233,7 +280,11 @@ class JobLoop:
         if number > 1 and number - 1 not in known:
             return None
         cut = self._proposer.first() if number == 1 else self._proposer.after(known[number - 1].cut)
-        return None if cut is None else self._claims.claim(number, cut, self._query.name)
+        try:
+            return None if cut is None else self._claims.claim(number, cut, self._query.name)
+        except FencedGroupError as e:
+            self._note_fence(e)
+            return None
 
     def _known_start(self) -> JobStart:
         """Return where the job begins, which is decided once for each checkpoint."""

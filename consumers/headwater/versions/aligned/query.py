@@ -15,7 +15,7 @@ from headwater.versions.aligned.batch import OverwritePolicy
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint
 from headwater.versions.aligned.loop import BarrierFunction, JobLoop, QuerySettings
 from headwater.versions.aligned.proposals import StoreWatch
-from headwater.versions.aligned.repetition import BarrierRepetition
+from headwater.versions.aligned.repetition import StandIn
 from headwater.versions.cuts import check_name
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ def aligned_query(
 class AlignedQuery:
     """An aligned job. `aligned_query` makes one."""
 
-    repetition: ClassVar[BarrierRepetition | None] = None
-    """Where a validation has set it, queries of this process play that barrier again, and touch no store."""
+    stand_in: ClassVar[StandIn | None] = None
+    """Where a validation or a correction has set it, queries of this process leave their barriers to it, and touch
+    neither their group nor their checkpoint."""
 
     def __init__(
         self, settings: QuerySettings, store: str | StoreOptions | Store | None, spark: SparkSession | None
@@ -99,8 +100,8 @@ class AlignedQuery:
         the store learns of a commit to them."""
         if trigger not in ("available-now", "continuous"):
             raise ConfigurationError(f"a trigger is available-now or continuous, and not {trigger!r}")
-        if self.repetition is not None:
-            return self.repetition.play(self.settings, self._session(), step)
+        if self.stand_in is not None:
+            return self.stand_in.play(self.settings, self._session(), step, self._opened)
         with ExitStack() as held:
             store = self._opened(held)
             loop = JobLoop(self.settings, self._session(), store)
@@ -114,7 +115,8 @@ class AlignedQuery:
     def _run_available(self, loop: JobLoop, step: BarrierFunction) -> int:
         count = 0
         while not self._stopped.is_set() and (barrier := loop.next_barrier()) is not None:
-            loop.play(step, barrier)
+            if not loop.play(step, barrier):
+                break
             count += 1
         return count
 
@@ -122,8 +124,7 @@ class AlignedQuery:
         count = 0
         while not self._stopped.is_set():
             self._woken.clear()  # before it looks, so that what comes while it looks wakes it
-            if (barrier := self._look(loop)) is not None:
-                loop.play(step, barrier)
+            if (barrier := self._look(loop)) is not None and loop.play(step, barrier):
                 count += 1
             elif not self._stopped.is_set():
                 self._woken.wait(poll_seconds)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from headwater.errors import ConfigurationError
 from headwater.versions.aligned.batch import AlignedBatch
@@ -14,7 +15,20 @@ from headwater.versions.aligned.formats import TableLooker
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headwater.lineage.store import Store
     from headwater.versions.aligned.loop import BarrierFunction, QuerySettings
+
+
+StoreOpener = Callable[[ExitStack], "Store"]
+"""Opens the store of a query until the stack is closed."""
+
+
+class StandIn(Protocol):
+    """What plays barriers in place of the queries of a process."""
+
+    def play(self, settings: QuerySettings, spark: SparkSession, step: BarrierFunction, open_store: StoreOpener) -> int:
+        """Run the function of a query on the barriers that are to be played, and return on how many."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,7 +47,13 @@ class BarrierRepetition:
         self.count = 0
         """How often the barrier was played."""
 
-    def play(self, settings: QuerySettings, spark: SparkSession, step: BarrierFunction) -> int:
+    def play(
+        self,
+        settings: QuerySettings,
+        spark: SparkSession,
+        step: BarrierFunction,
+        open_store: StoreOpener,  # noqa: ARG002 - the checkpoint says all
+    ) -> int:
         """Run the function of the job on the barrier, and return on how many; it writes without marks."""
         start, barrier = self._committed.start, self._committed.barrier
         if (settings.name, settings.group) != (start.job, start.group):

@@ -192,6 +192,11 @@ class CorrectionEntry:
             raise ConfigurationError(f"the store knows no {what} {self.name}: {hint}")
         return row, tuple(map(_step, steps))
 
+    def epoch(self) -> int | None:
+        """Return the epoch of the process that works on it now; None if there is no such entry."""
+        with reading(self._store) as connection:
+            return connection.execute(select(_CORRECTION.epoch).where(_CORRECTION.id == self._id)).scalar()
+
     def take_over(self) -> int:
         """Return a new epoch. Processes with an older one are refused from now on."""
         with self._transaction() as connection:

@@ -115,7 +115,7 @@ class PlannedJob:
 
     @property
     def lacks_command(self) -> bool:
-        return self.is_needed and not self.commands and self.kind is not JobKind.ALIGNED
+        return self.is_needed and not self.commands
 
 
 @dataclass(frozen=True, kw_only=True)

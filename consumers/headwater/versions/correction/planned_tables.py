@@ -279,12 +279,14 @@ class TablePlanner:
     def _starts_at(self, table: ChainTable, mode: CorrectionMode, jobs: Sequence[PlannedJob]) -> int | None:
         """Return the snapshot at which a mirror begins. In full a table begins empty if all of it is made again: by the
         first of the jobs' commits, or since streams read all from their begin. Batch jobs that add rows, or replace
-        some, run for their wrong runs alone, so that what was there before has to stay."""
-        if mode is CorrectionMode.INCREMENTAL:
+        some, run for their wrong runs alone, so that what was there before has to stay. Aligned jobs play their wrong
+        barriers alone, on what these found."""
+        kinds = {job.kind for job in jobs}
+        if mode is CorrectionMode.INCREMENTAL or kinds == {JobKind.ALIGNED}:
             return table.last_right
         first = next((write for write in table.writes if not keeps_rows([write])), None)
         is_made_anew = first is not None and first.restarts
-        return None if is_made_anew or any(job.kind is not JobKind.BATCH for job in jobs) else table.last_right
+        return None if is_made_anew or JobKind.STREAM in kinds else table.last_right
 
 
 def _without_snapshots(table_format: str | None) -> str:

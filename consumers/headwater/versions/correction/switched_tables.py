@@ -21,10 +21,13 @@ from headwater.lineage.questions.traversal.snapshot_rows import SnapshotRead, lo
 from headwater.lineage.rows import tables as t
 from headwater.lineage.sql.tables import table_of
 from headwater.lineage.store import Store
+from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.branches import Branch, BranchError, FormatBranches, MainMovedError, MainRollBack
 from headwater.versions.branches.format_branches import branches_of
 from headwater.versions.branches.reporting import BranchEvents, driver_report, store_report
 from headwater.versions.correction.switching import SwitchTables, TableSwitch
+from headwater.versions.cuts import TableSnapshot
+from headwater.versions.spark_tables import identify
 from headwater.versions.validation.results import full_name
 
 if TYPE_CHECKING:
@@ -83,6 +86,13 @@ class SparkSwitchTables(SwitchTables):
         found = _find(formats, branch)
         if found is not None:
             formats.delete_mirror(found)
+
+    def label_of(self, name: str) -> str:
+        catalog, identifier = identify(self._spark, name)
+        return ".".join([str(catalog.name()), *map(str, identifier.namespace()), str(identifier.name())])
+
+    def position(self, name: str, snapshot: int) -> TableSnapshot:
+        return TableLooker(self._spark).source(name, anew=True).at(snapshot)
 
     def _formats(self, table: str) -> FormatBranches:
         known = self._known.get(table)

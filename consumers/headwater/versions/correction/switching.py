@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from headwater.errors import ConfigurationError, TerminalError
+from headwater.errors import ConfigurationError
 from headwater.lineage.questions.runs import runs
 from headwater.lineage.store import Store
 from headwater.versions.branches import MainMovedError
@@ -28,13 +28,12 @@ from headwater.versions.correction.journal import (
     StepKind,
     StepState,
 )
-from headwater.versions.correction.model import CorrectionPlan
+from headwater.versions.correction.model import CorrectionPlan, JobKind
+from headwater.versions.correction.moved_jobs import JobMoves, SwitchRefusedError, check_standing, move_steps
+from headwater.versions.cuts import TableSnapshot
 
+_MOVES: Final = frozenset({StepKind.MOVE_GROUP, StepKind.MOVE_JOB})
 _OPEN, _SWITCHING, _SWITCHED = CorrectionState.OPEN, CorrectionState.SWITCHING, CorrectionState.SWITCHED
-
-
-class SwitchRefusedError(TerminalError):
-    """A correction can't be switched as it is; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,14 @@ class SwitchTables(ABC):
     def remove_mirror(self, table: str, branch: str) -> None:
         """Remove a mirror, if it is there."""
 
+    @abstractmethod
+    def label_of(self, name: str) -> str:
+        """Return the full name of a table by the name that an aligned job has for it."""
+
+    @abstractmethod
+    def position(self, name: str, snapshot: int) -> TableSnapshot:
+        """Return a snapshot of a table as the data versions of aligned jobs have it."""
+
 
 SwitchTablesOpener = Callable[[], AbstractContextManager[SwitchTables]]
 
@@ -108,16 +115,26 @@ class Switcher:
     """Switches one correction, and takes it over from any other process that works on it."""
 
     def __init__(
-        self, store: Store, name: str, open_tables: SwitchTablesOpener, report: Callable[[str], None] = lambda _: None
+        self,
+        store: Store,
+        name: str,
+        open_tables: SwitchTablesOpener,
+        report: Callable[[str], None] = lambda _: None,
+        *,
+        epoch: int | None = None,
     ) -> None:
+        """`epoch` is that of a caller who has taken the correction over already."""
+        self._given_epoch: Final = epoch
+        self._store: Final = store
         self._journal: Final = CorrectionJournal(store, name)
+        self._moves: Final = JobMoves(store, name)
         self._open_tables: Final = open_tables
         self._report: Final = report
 
     @cached_property
     def _epoch(self) -> int:
         """The correction is taken over with the first write."""
-        return self._journal.take_over()
+        return self._journal.take_over() if self._given_epoch is None else self._given_epoch
 
     def load(self) -> Correction:
         return self._journal.load()
@@ -154,10 +171,28 @@ class Switcher:
                 assert each.snapshot is not None  # noqa: S101 - it was switched
                 switched[each.table] = each.snapshot
                 done.append(each)
+            for step in _moves_of(self.load()):
+                if step.state is not StepState.DONE:
+                    running = self._running(step)
+                    self._moves.do(running, tables, switched)
+                    self._journal.move_step(self._epoch, running, StepState.DONE)
+                    self._report(f"{step.subject} goes on behind data version {step.detail['number']}")
             for each in reversed(done):
                 tables.remove_mirror(each.table, each.branch)
         self._journal.move(self._epoch, [_SWITCHING], _SWITCHED)
+        self._lift_fences()
         return tuple(done)
+
+    def _lift_fences(self) -> None:
+        """Note that fences stand no more; what holds jobs back is the state of the correction."""
+        for step in self.load().of(StepKind.FENCE):
+            if step.state is StepState.RUNNING:
+                self._journal.move_step(self._epoch, step, StepState.DONE)
+
+    def _running(self, step: CorrectionStep) -> CorrectionStep:
+        if step.state is StepState.RUNNING:
+            return step
+        return self._journal.move_step(self._epoch, step, StepState.RUNNING)
 
     def go_back(self) -> tuple[TableSwitch, ...]:
         """Undo a switch that was begun and isn't at its end: each switched table gets the rows that it had, if nobody
@@ -170,6 +205,11 @@ class Switcher:
 
     def _undo(self, tables: SwitchTables) -> tuple[TableSwitch, ...]:
         undone = list[TableSwitch]()
+        for step in reversed(_moves_of(self.load())):
+            if step.state in {StepState.RUNNING, StepState.DONE}:
+                self._moves.undo(step)
+            if step.state is not StepState.FAILED:
+                self._journal.move_step(self._epoch, step, StepState.FAILED)
         for step in reversed(_newest(self.load())):
             each = TableSwitch.from_step(step)
             if step.state is StepState.FAILED:
@@ -181,6 +221,7 @@ class Switcher:
                 undone.append(each)
             self._journal.move_step(self._epoch, step, StepState.FAILED, each.to_detail())
         self._journal.move(self._epoch, [_SWITCHING], _OPEN)
+        self._lift_fences()
         return tuple(undone)
 
     def _begun(self, found: Correction) -> Sequence[CorrectionStep] | None:
@@ -200,14 +241,22 @@ class Switcher:
         """Note all that will be done, before anything is."""
         switches = _check_ready(found, tables)
         self._journal.move(self._epoch, [_OPEN, _SWITCHING], _SWITCHING)
-        return self._journal.add(self._epoch, [(StepKind.SWITCH, each.table, each.to_detail()) for each in switches])
+        try:
+            check_standing(self._store, found)  # from now on fences stay
+        except SwitchRefusedError:
+            self._journal.move(self._epoch, [_SWITCHING], _OPEN)
+            self._lift_fences()
+            raise
+        steps = [(StepKind.SWITCH, each.table, each.to_detail()) for each in switches]
+        added = self._journal.add(self._epoch, [*steps, *move_steps(self._store, found)])
+        return added[: len(steps)]
 
     def _switch_table(self, tables: SwitchTables, step: CorrectionStep, switched: Mapping[str, int]) -> TableSwitch:
         each, snapshot = TableSwitch.from_step(step), None
         if step.state is StepState.RUNNING:
             snapshot = tables.find(each.table, each.expected, each.mark)
         else:
-            step = self._journal.move_step(self._epoch, step, StepState.RUNNING)
+            step = self._running(step)
         if snapshot is None:
             try:
                 snapshot = tables.switch(each)
@@ -248,8 +297,8 @@ class Switcher:
 
 def running_jobs(connection: Connection, plan: CorrectionPlan, now: datetime | None = None) -> list[str]:
     """Return the jobs of a plan that the store knows to run now. What they have read before a switch, they may write
-    after it."""
-    jobs = dict.fromkeys(job.job for job in plan.needed_jobs)
+    after it. Aligned jobs aren't among them: fences stop these."""
+    jobs = dict.fromkeys(job.job for job in plan.needed_jobs if job.kind is not JobKind.ALIGNED)
     return [job for job in jobs if any(run.alive for run in runs(connection, job, now=now))]
 
 
@@ -257,6 +306,12 @@ def _newest(found: Correction) -> Sequence[CorrectionStep]:
     """Return the steps of the newest switch that was begun, if it isn't undone."""
     steps = found.of(StepKind.SWITCH)
     return steps[-len(found.of(StepKind.MIRROR)) :] if found.state is not _OPEN else ()
+
+
+def _moves_of(found: Correction) -> list[CorrectionStep]:
+    """Return the steps that move jobs, of the newest switch that was begun."""
+    first = min((step.number for step in _newest(found)), default=0)
+    return [step for step in found.steps if step.kind in _MOVES and step.number > first > 0]
 
 
 def _check_ready(found: Correction, tables: SwitchTables) -> list[TableSwitch]:
@@ -298,8 +353,9 @@ def _made_since(found: Correction, table: str) -> int:
     steps = [step for step in found.of(StepKind.RERUN) if table in step.detail["writes"]]
     if not steps or steps[-1].moved_at is None:
         return 0
-    ended = int(steps[-1].moved_at.timestamp() * 1_000_000)
-    return ended - int((float(steps[-1].detail.get("seconds", 0)) + 1) * 1_000_000)
+    first = next((step for step in steps if step.number == steps[-1].detail.get("since")), steps[-1])
+    ended = int((first.moved_at or steps[-1].moved_at).timestamp() * 1_000_000)
+    return ended - int((float(first.detail.get("seconds", 0)) + 1) * 1_000_000)
 
 
 def _unmade_tables(found: Correction, source_head: int | None) -> list[str]:

@@ -177,7 +177,7 @@ class ValidatingDriver:
                 self._found = plan_in_session(session, self._repeated)
             except UnvalidatableError as e:
                 return list(e.problems)
-            self._repetition = AlignedQuery.repetition = BarrierRepetition(self._repeated.committed)
+            self._repetition = AlignedQuery.stand_in = BarrierRepetition(self._repeated.committed)
         plan = self._plan
         found = [problem for pinned in plan.inputs for problem in problems_of_input(session, pinned)]
         for output in plan.outputs:

@@ -13,6 +13,20 @@ from typing import Any, Final
 
 from headwater.errors import ConfigurationError
 from headwater.lineage.store import Store
+from headwater.versions.aligned.claims import GroupClaims
+from headwater.versions.correction.execution.aligned_reruns import (
+    AlignedRerun,
+    aligned_reruns,
+    check_played,
+    remove_mirrored,
+    reruns_of,
+)
+from headwater.versions.correction.execution.progress import (
+    continued_from,
+    is_read_by_aligned_jobs,
+    made_by,
+    taken_until,
+)
 from headwater.versions.correction.execution.redirects import mirrors_of, open_mirrors
 from headwater.versions.correction.execution.reruns import CommandRunner
 from headwater.versions.correction.execution.stages import Stage, obstacles_of, stages_of
@@ -67,6 +81,27 @@ class _Look:
     """Those of the mirrors: the source's newest snapshot, for others the step that made them last."""
 
 
+@dataclass(frozen=True)
+class _StageRun:
+    """A run of a stage that is about to begin."""
+
+    stage: Stage
+    target: dict[str, Any]
+    since: int | None
+    """The step that set its mirrors back, if it goes on from there."""
+    look: _Look
+    is_final: bool
+
+    def detail(self, aligned: Sequence[AlignedRerun]) -> dict[str, Any]:
+        """Return it as the journal keeps it, with what aligned jobs have to know in their processes."""
+        found: dict[str, Any] = {"target": self.target, "writes": list(self.stage.writes)}
+        if aligned:
+            found["aligned"] = [each.to_detail() for each in aligned]
+            found["heads"] = {table: self.look.heads[table] for table in (*self.stage.reads, *self.stage.writes)}
+            found["final"] = self.is_final
+        return found
+
+
 def begin_correction(
     store: Store,
     plan: CorrectionPlan,
@@ -89,8 +124,17 @@ class Corrector:
     """Works on one correction, and takes it over from any other process that does."""
 
     def __init__(
-        self, store: Store, name: str, open_tables: TablesOpener, report: Callable[[str], None] = lambda _: None
+        self,
+        store: Store,
+        name: str,
+        open_tables: TablesOpener,
+        report: Callable[[str], None] = lambda _: None,
+        *,
+        epoch: int | None = None,
     ) -> None:
+        """`epoch` is that of a caller who has taken the correction over already."""
+        self._given_epoch: Final = epoch
+        self._store: Final = store
         self._journal: Final = CorrectionJournal(store, name)
         self._open_tables: Final = open_tables
         self._report: Final = report
@@ -98,7 +142,7 @@ class Corrector:
     @cached_property
     def _epoch(self) -> int:
         """The correction is taken over with the first write."""
-        return self._journal.take_over()
+        return self._journal.take_over() if self._given_epoch is None else self._given_epoch
 
     def load(self) -> Correction:
         return self._journal.load()
@@ -125,9 +169,13 @@ class Corrector:
         *,
         most_rounds: int = 3,
         patience_seconds: float = 60.0,
+        is_final: bool = False,
     ) -> RunResult:
         """Take over what production has added to the source, run the jobs that have to, and do so again for what
-        production makes meanwhile: until nothing is left, or so many rounds are through."""
+        production makes meanwhile: until nothing is left, or so many rounds are through.
+
+        With `is_final` aligned jobs also read what isn't in any data version yet: theirs in production stand then.
+        """
         if self.load().state is _BEGINNING:
             self.make_mirrors()
         open_mirrors(self.load())
@@ -136,7 +184,7 @@ class Corrector:
             with self._open_tables() as tables:
                 taken += self._take_over(tables)
                 look = self._look(tables, make_plan, patience_seconds)
-            new = self._run_stages(look, run_command)
+            new = self._run_stages(look, run_command, is_final=is_final)
             self._note_expected(look)
             ran += new
             if not new:
@@ -150,13 +198,13 @@ class Corrector:
         mirrors = open_mirrors(found)
         source = mirrors[found.plan.source]
         with self._open_tables() as tables:
-            later = tables.later_commits(source.table, _taken_until(found, source))
+            later = tables.later_commits(source.table, taken_until(found, source))
             look = self._look(tables, make_plan, 0)
         if later.adds:
             look.versions[source.table] = _UNMADE
         stages = []
         for stage in stages_of(look.plan, mirrors):
-            made = _made_by(found, stage, stage.target(look.versions, look.heads))
+            made = made_by(found, stage, self._target(stage, look, is_final=False))
             stages.append((stage.name, made is None))
             look.versions.update(dict.fromkeys(stage.writes, _UNMADE if made is None else made))
         return RunPreview(tuple(stages), later.count)
@@ -170,6 +218,8 @@ class Corrector:
                 if step.state is not StepState.PENDING:
                     tables.remove_mirror(step.subject, mirror_branch(found.name))
                     self._report(f"the mirror of {step.subject} is gone")
+        for rerun in {rerun for step in found.of(StepKind.RERUN) for rerun in reruns_of(step)}:
+            remove_mirrored(rerun, found.name)
         self._journal.move(self._epoch, [_ABORTING], _ABORTED)
 
     def _take_over(self, tables: CorrectionTables) -> int:
@@ -179,7 +229,7 @@ class Corrector:
         for step in found.of(StepKind.TAKE_OVER):
             if step.state is not StepState.DONE:
                 self._add_rows(tables, mirror, step)
-        since = _taken_until(self.load(), mirror)
+        since = taken_until(self.load(), mirror)
         later = tables.later_commits(mirror.table, since)
         if later.obstacles:
             raise CorrectionError(
@@ -187,18 +237,26 @@ class Corrector:
                 f"{', '.join(later.obstacles)}. The correction of {found.name} is as it was. Abort it, and begin from "
                 "the newest wrong snapshot"
             )
-        if later.newest != since:
-            detail = {"since": since, "until": later.newest, "commits": later.count}
+        ends = later.snapshots if is_read_by_aligned_jobs(found.plan) else (later.newest,)
+        for until in ends if later.newest != since else ():
+            count = 1 if len(ends) > 1 else later.count
+            detail = {"since": since, "until": until, "commits": count}
             [step] = self._journal.add(self._epoch, [(StepKind.TAKE_OVER, mirror.table, detail)])
             self._add_rows(tables, mirror, step)
-            self._report(f"{mirror.table}: took over {later.count} commits, up to snapshot {later.newest}")
+            self._report(f"{mirror.table}: took over {count} commits, up to snapshot {until}")
+            since = until
         return later.count
 
     def _add_rows(self, tables: CorrectionTables, mirror: Mirror, step: CorrectionStep) -> None:
+        """Add rows in one commit. Where the mirror was before and after it tells it from what the user commits."""
         running = self._running(step)
+        if "before" not in running.detail:
+            detail = {**running.detail, "before": tables.head_of_mirror(mirror)}
+            running = self._journal.move_step(self._epoch, running, StepState.RUNNING, detail)
         mark = f"headwater-{self._journal.name}/{step.number}"
-        tables.take_over(mirror, step.detail["since"], step.detail["until"], mark)
-        self._journal.move_step(self._epoch, running, StepState.DONE)
+        made = tables.take_over(mirror, step.detail["since"], step.detail["until"], mark)
+        detail = {**running.detail, "after": running.detail["before"] if made is None else made}
+        self._journal.move_step(self._epoch, running, StepState.DONE, detail)
 
     def _look(
         self, tables: CorrectionTables, make_plan: Callable[[Correction], CorrectionPlan], patience: float
@@ -226,10 +284,10 @@ class Corrector:
                 )
             time.sleep(_POLL_SECONDS)
         source = mirrors[plan.source]
-        heads[plan.source] = _taken_until(found, source)
+        heads[plan.source] = taken_until(found, source)
         return _Look(plan, heads, {plan.source: tables.head_of_mirror(source)})
 
-    def _run_stages(self, look: _Look, run_command: CommandRunner) -> list[str]:
+    def _run_stages(self, look: _Look, run_command: CommandRunner, *, is_final: bool) -> list[str]:
         """Run the stages whose inputs, commands or production have changed since they ran last."""
         found = self.load()
         for step in found.of(StepKind.RERUN):
@@ -238,26 +296,40 @@ class Corrector:
         mirrors, ran = mirrors_of(found), list[str]()
         stages = stages_of(look.plan, mirrors)
         for number, stage in enumerate(stages, 1):
-            target = stage.target(look.versions, look.heads)
-            made = _made_by(found, stage, target)
+            target = self._target(stage, look, is_final=is_final)
+            made = made_by(found, stage, target)
             if made is None:
-                made = self._run_stage(stage, target, list(mirrors.values()), run_command, f"{number} of {len(stages)}")
+                run = _StageRun(stage, target, continued_from(self.load(), stage, target), look, is_final)
+                made = self._run_stage(run, list(mirrors.values()), run_command, f"{number} of {len(stages)}")
                 ran.append(stage.name)
             look.versions.update(dict.fromkeys(stage.writes, made))
         return ran
 
-    def _run_stage(
-        self, stage: Stage, target: dict[str, Any], mirrors: Sequence[Mirror], run_command: CommandRunner, place: str
-    ) -> int:
+    def _target(self, stage: Stage, look: _Look, *, is_final: bool) -> dict[str, Any]:
+        """Return what a stage is run for; for aligned jobs that is also how far their groups are."""
+        target = stage.target(look.versions, look.heads)
+        groups = sorted({rerun.group for rerun in aligned_reruns(stage.jobs)})
+        if groups:
+            newest = {group: GroupClaims(self._store, group).newest() for group in groups}
+            target["data versions"] = {group: found and found.number for group, found in newest.items()}
+            target["final"] = is_final
+        return target
+
+    def _run_stage(self, run: _StageRun, mirrors: Sequence[Mirror], run_command: CommandRunner, place: str) -> int:
         """Run the commands of a stage, and return the number of its step."""
-        detail = {"target": target, "writes": list(stage.writes)}
+        stage, aligned = run.stage, aligned_reruns(run.stage.jobs)
+        detail = run.detail(aligned)
         [step] = self._journal.add(self._epoch, [(StepKind.RERUN, stage.name, detail)])
-        step = self._running(step)
+        detail["since"] = step.number if run.since is None else run.since
+        step = self._journal.move_step(self._epoch, step, StepState.RUNNING, detail)
         began = time.monotonic()
         try:
             for number, command in enumerate(stage.commands):
                 self._report(f"jobs {place}: {stage.name}, command {number + 1} of {len(stage.commands)}: {command}")
-                run_command(self._journal.name, stage.name, command, mirrors, () if number else stage.writes)
+                resets = () if number or run.since is not None else stage.writes
+                run_command(self._journal.name, stage.name, command, mirrors, resets)
+            for each in aligned:
+                check_played(each, self._journal.name, detail["since"])
         except CorrectionError as e:
             error = str(e).partition("\n")[0]
             self._journal.move_step(self._epoch, step, StepState.FAILED, {**detail, "error": error})
@@ -284,19 +356,6 @@ class Corrector:
         if step.state is StepState.RUNNING:
             return step
         return self._journal.move_step(self._epoch, step, StepState.RUNNING)
-
-
-def _taken_until(found: Correction, source: Mirror) -> int:
-    """Return the snapshot of the source up to which its commits were taken over."""
-    done = [step for step in found.of(StepKind.TAKE_OVER) if step.state is StepState.DONE]
-    return int(done[-1].detail["until"]) if done else source.begins_at_in_table
-
-
-def _made_by(found: Correction, stage: Stage, target: Mapping[str, Any]) -> int | None:
-    """Return the step that has made what a stage writes, if that is as the stage would make it now."""
-    steps = [step for step in found.of(StepKind.RERUN) if list(step.detail["writes"]) == list(stage.writes)]
-    is_there = bool(steps) and steps[-1].state is StepState.DONE and steps[-1].detail["target"] == target
-    return steps[-1].number if is_there else None
 
 
 def _has_changed(tables: CorrectionTables, table: str, known: int | None) -> bool:

@@ -16,7 +16,9 @@ from typing import Any, Final
 from headwater.errors import HeadwaterError
 from headwater.lens import Lens, SessionLenses, put_into_sessions, refuse_remote_sessions
 from headwater.listeners.installation import script
+from headwater.versions.aligned.query import AlignedQuery
 from headwater.versions.branches.format_branches import branches_of
+from headwater.versions.correction.execution.aligned_reruns import MirroredJobs
 from headwater.versions.correction.execution.redirects import lens_of, marks_of
 from headwater.versions.correction.execution.reruns import RerunOutcome, RerunRequest, dump_outcome, load_request
 from headwater.versions.correction.execution.tables import Mirror
@@ -43,6 +45,7 @@ class RerunDriver:
         atexit.register(self._write)  # the first handler is the last that runs
         refuse_remote_sessions("headwater correct run")
         name = f"correct {self._request.correction}"
+        AlignedQuery.stand_in = MirroredJobs(self._request.correction)
         self._lenses = put_into_sessions(self._prepare, name=name, allowed=self._request.allowed)
         code = self._run_job()
         end_threads()

@@ -86,27 +86,30 @@ class SparkCorrectionTables(CorrectionTables):
         newest = now.newest()
         return LaterCommits(
             newest=since if newest is None else newest,
-            count=len(commits),
+            snapshots=tuple(commit.snapshot for commit in commits),
             adds=any(commit.effect is CommitEffect.ADDS for commit in commits),
             obstacles=tuple(_obstacles(now, commits)),
         )
 
-    def take_over(self, mirror: Mirror, since: int, until: int, mark: str) -> None:
+    def take_over(self, mirror: Mirror, since: int, until: int, mark: str) -> int | None:
         name = full_name(mirror.table)
         target = self._looker.sink(mirror.name)
         if target is None:
             raise CorrectionError(f"the mirror {mirror.name} is gone: abort the correction, and begin it again")
-        if target.find_mark(mark, None).snapshot is not None:
-            return
+        found = target.find_mark(mark, None).snapshot
+        if found is not None:
+            return found
         source = self._looker.source(name, anew=True)
         commits = [*(source.commits_after(source.at(since)) or [])]
         known = next((place for place, commit in enumerate(commits) if commit.snapshot == until), None)
         if known is None:
             raise CorrectionError(f"{mirror.table} has no snapshot {until} behind {since} any more: plan it anew")
         added = [commit for commit in commits[: known + 1] if commit.effect is CommitEffect.ADDS]
-        if added:
-            rows = source.additions(source.at(since), source.at(until), added)
-            target.write_marked(mark, lambda: rows.writeTo(mirror.name).append())
+        if not added:
+            return None
+        rows = source.additions(source.at(since), source.at(until), added)
+        target.write_marked(mark, lambda: rows.writeTo(mirror.name).append())
+        return self.head_of_mirror(mirror)
 
 
 def _obstacles(table: AlignableTable, commits: Sequence[SourceCommit]) -> list[str]:

@@ -33,6 +33,11 @@ class Stage:
         """Each command once: the steps of an application have those of their application."""
         return tuple(dict.fromkeys(command for job in self.jobs for command in job.commands))
 
+    @property
+    def is_aligned(self) -> bool:
+        """Whether only aligned jobs make its mirrors, which then go on where they are, as long as these only grow."""
+        return all(job.kind is JobKind.ALIGNED for job in self.jobs)
+
     def target(self, versions: Mapping[str, int], heads: Mapping[str, int | None]) -> dict[str, Any]:
         """Return what the stage is run for: if that is as it was, it needn't run again. `versions` are those of the
         mirrors that it reads, `heads` what production has made of the tables that it writes."""
@@ -54,15 +59,16 @@ def stages_of(plan: CorrectionPlan, tables: Collection[str]) -> list[Stage]:
 def obstacles_of(plan: CorrectionPlan, *, anyway: bool) -> list[str]:
     """Return why a plan can't be carried out, each with what to do. With `anyway` tables may stay wrong."""
     found = []
-    if plan.mode is not CorrectionMode.FULL:
-        found.append("only corrections in full are carried out: leave --mode incremental out")
+    if plan.mode is not CorrectionMode.FULL and any(job.kind is not JobKind.ALIGNED for job in plan.needed_jobs):
+        found.append("only aligned jobs are corrected incrementally: leave --mode incremental out")
     if not plan.corrected:
         found.append(f"nothing is wrong any more: {plan.source} and all that is made from it is right, or was dropped")
     found += [f"{job.job} {_without_command(job)}" for job in plan.needed_jobs if not job.commands]
     found += [
-        f"the aligned job {job.job} can't run on mirrors yet: leave its tables out by --only"
+        f"several groups have an aligned job {job.job}, and which of them wrote what is wrong isn't known: leave its "
+        "tables out by --only"
         for job in plan.needed_jobs
-        if job.kind is JobKind.ALIGNED and job.commands
+        if job.kind is JobKind.ALIGNED and job.checkpoint is None
     ]
     found += [
         f"{job.job} changed rows of {plan.source} after the snapshot {plan.snapshot}, which can't be taken over by "
@@ -81,8 +87,6 @@ def obstacles_of(plan: CorrectionPlan, *, anyway: bool) -> list[str]:
 
 
 def _without_command(job: PlannedJob) -> str:
-    if job.kind is JobKind.ALIGNED:
-        return "is an aligned job, which can't run on mirrors yet: leave its tables out by --only"
     what = "is a stream, and in full a batch script does its work" if job.kind is JobKind.STREAM else "has no command"
     return f'{what}: add [jobs."{job.job}"] run = "SCRIPT" to correction.toml'
 

@@ -45,11 +45,16 @@ class LaterCommits:
     """What a table got after a snapshot."""
 
     newest: int
-    count: int
+    snapshots: tuple[int, ...]
+    """Of its commits, the oldest first."""
     adds: bool
     """Whether any of them adds rows."""
     obstacles: tuple[str, ...] = ()
     """Why they can't be taken over, each with the snapshot."""
+
+    @property
+    def count(self) -> int:
+        return len(self.snapshots)
 
 
 class CorrectionTables(ABC):
@@ -76,9 +81,9 @@ class CorrectionTables(ABC):
         """Return what a table got after a snapshot."""
 
     @abstractmethod
-    def take_over(self, mirror: Mirror, since: int, until: int, mark: str) -> None:
+    def take_over(self, mirror: Mirror, since: int, until: int, mark: str) -> int | None:
         """Add to the mirror what the table's commits after `since`, until `until`, added. It is done once for each
-        mark, however often it is called."""
+        mark, however often it is called. Return the mirror's snapshot that has it; None if they added nothing."""
 
 
 def mirror_branch(correction: str) -> str:

@@ -1,0 +1,120 @@
+"""Aligned jobs are corrected on mirrors of real tables, and go on in production as if the error had never been.
+
+The truth is another shop, in which the same happens without the error: its rows are those of the corrected one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headwater.lineage.store import Store
+from headwater.versions.correction import CorrectionMode
+from tests.kit.spark.driver import Driver, shared_driver_fixture
+from tests.kit.stores import open_new_store
+from tests.kit.versions.aligned_shop import WRONG, AlignedShop
+from tests.kit.versions.branches import EXTENSIONS, FORMATS
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.needs("iceberg", "delta"),
+    pytest.mark.xdist_group("branches"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
+]
+
+driver = shared_driver_fixture(EXTENSIONS)
+SAMPLE = [pytest.param(form, marks=[] if form == "iceberg" else [pytest.mark.long]) for form in FORMATS]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_new_store(str(tmp_path / "store.db")) as opened:
+        yield opened
+
+
+@pytest.fixture(params=SAMPLE)
+def shops(request: pytest.FixtureRequest, driver: Driver, tmp_path: Path, store: Store) -> tuple[AlignedShop, ...]:
+    """The shop that is corrected, and that of the truth."""
+    return tuple(AlignedShop(driver, request.param, tmp_path, store) for _ in range(2))
+
+
+def begin(shop: AlignedShop, amount: int) -> int:
+    """Let the shop have three orders, of which the second may be wrong, and return the snapshot of that one."""
+    shop.order(1, 1, 3)
+    shop.run_jobs()
+    shop.order(2, 2, amount)
+    snapshot = shop.head("orders")
+    shop.run_jobs()
+    shop.reprice(1, 6)
+    shop.order(3, 1, 1)
+    shop.run_jobs()
+    return snapshot
+
+
+def go_on(shop: AlignedShop, *orders: int) -> None:
+    for order in orders:
+        shop.reprice(2, 10 + order)
+        shop.order(order, 2, 1)
+        shop.run_jobs()
+
+
+RIGHT = "INSERT OVERWRITE {db}.orders SELECT id, product, IF(id = 2, 4, amount) AS amount FROM {db}.orders"
+"""Each format has it."""
+
+
+def test_production_goes_on_behind_a_switch_as_if_the_error_had_never_been(shops: tuple[AlignedShop, ...]) -> None:
+    """Orders come before the correction, while it is open, until the switch and behind it; prices change in between, so
+    that a barrier which is left out, played twice or played on other data versions shows in the rows. A commit that no
+    data version has yet is read by the mirrors' jobs alone."""
+    shop, truth = shops
+    begin(truth, 4)
+    snapshot = begin(shop, WRONG)
+    wrong = shop.rows()
+    corrector = shop.begin(snapshot, CorrectionMode.INCREMENTAL)
+    name = corrector.load().name
+    shop.correct(name, RIGHT)
+    shop.calls.clear()
+    shop.run(corrector)
+    assert shop.calls == [("details", 2, 1), ("details", 3, 1), ("total", 3, 2)]
+    assert (shop.rows_of_mirrors(name), shop.rows()) == (truth.rows(), wrong)
+    for each in shops:
+        go_on(each, 4)
+    shop.calls.clear()
+    shop.run(corrector)
+    assert shop.calls == [("details", 4, 1), ("total", 4, 1)]  # what was played stays
+    assert shop.rows_of_mirrors(name) == truth.rows()
+    for each in shops:
+        each.order(5, 1, 2)
+    shop.calls.clear()
+    switched = shop.switch(name)
+    assert shop.calls == [("details", 5, 1), ("total", 5, 1)]
+    assert switched == {table: shop.head(table) for table in ("orders", "details", "total")}
+    truth.run_jobs()
+    assert shop.rows() == truth.rows()
+    for each in shops:
+        go_on(each, 6)
+    assert shop.calls[2:] == [("details", 6, 1), ("total", 6, 1)]
+    assert shop.rows() == truth.rows()
+
+
+@pytest.mark.long
+def test_a_second_correction_of_the_user_lets_jobs_begin_anew(shops: tuple[AlignedShop, ...]) -> None:
+    """In full. He corrects after rows of production were taken over, so that no earlier state is right."""
+    shop, truth = shops
+    begin(truth, 4)
+    corrector = shop.begin(begin(shop, WRONG), CorrectionMode.FULL)
+    name = corrector.load().name
+    shop.correct(name, RIGHT.replace("4", "77"))
+    shop.run(corrector)
+    shop.correct(name, RIGHT)
+    shop.calls.clear()
+    shop.run(corrector)
+    assert shop.calls == [("details", 3, 2), ("total", 3, 2)]
+    found, right = shop.rows_of_mirrors(name), truth.rows()
+    assert (found["orders"], [row[0] for row in found["details"]]) == (right["orders"], [1, 2, 3])
+    shop.driver.events_of(lambda _: corrector.abort())
+    shop.run_jobs()
+    assert [path.name for path in shop.place.rglob("c-*")] == []
