@@ -15,7 +15,7 @@ from headwater.versions.correction import CorrectionMode
 from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.stores import open_new_store
 from tests.kit.versions.aligned_shop import WRONG, AlignedShop
-from tests.kit.versions.branches import EXTENSIONS, FORMATS
+from tests.kit.versions.branches import EXTENSIONS
 
 pytestmark = [
     pytest.mark.spark,
@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 driver = shared_driver_fixture(EXTENSIONS)
-SAMPLE = [pytest.param(form, marks=[] if form == "iceberg" else [pytest.mark.long]) for form in FORMATS]
+SAMPLE = ["iceberg"]
 
 
 @pytest.fixture
