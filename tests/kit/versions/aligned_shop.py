@@ -5,15 +5,17 @@ Details have each order at the price of its data version, and the number of that
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater.events import JobName
 from headwater.lineage.store import Store
-from headwater.versions.aligned import AlignedBatch, AlignedQuery, aligned_query
+from headwater.versions.aligned import AlignedBatch, AlignedQuery, GroupClaims, aligned_query
 from headwater.versions.branches.format_branches import branches_of
 from headwater.versions.correction import CorrectionMode, CorrectionPlan, RerunCommand, RerunCommands, plan_correction
 from headwater.versions.correction.execution import Corrector, begin_correction, correction
@@ -30,6 +32,10 @@ from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.spark.driver import Driver
 from tests.kit.versions.branches import CATALOGS
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECONDS: Final = 300
 TABLES: Final = ("orders", "products", "details", "total")
 WRONG: Final = 999
 
@@ -41,6 +47,8 @@ class AlignedShop:
         self.driver, self.store, self.place, self._format = driver, store, place, table_format
         catalog = CATALOGS[table_format]
         self.db = f"{catalog}.{driver.database(catalog)}"
+        self.meanwhile: Callable[[], None] = lambda: None
+        """Done within the first run of a command of a correction, by production."""
         self.calls: list[tuple[str, int, int]] = []
         """Each barrier that a function was run on: the job, the number, and how many rows were new."""
         using = "" if table_format == "paimon" else f" USING {table_format}"
@@ -74,15 +82,15 @@ class AlignedShop:
     def name(self, job: str) -> str:
         return f"{job} of {self.db}"
 
-    def query(self, job: str) -> AlignedQuery:
+    def query(self, job: str, spark: SparkSession | None = None) -> AlignedQuery:
         sources = {"orders": "orders", "products": "products"} if job == "details" else {"details": "details"}
         return aligned_query(
-            f"{job} group of {self.db}",
+            self.group(job),
             {source: f"{self.db}.{table}" for source, table in sources.items()},
             name=self.name(job),
             checkpoint=str(self.place / f"{self.db} {job}"),
             store=self.store,
-            spark=self.driver.spark,
+            spark=spark or self.driver.spark,
         )
 
     def step(self, job: str) -> Callable[[AlignedBatch], None]:
@@ -95,6 +103,38 @@ class AlignedShop:
 
     def run_job(self, job: str) -> None:
         self.tell(lambda _: self.query(job).run(self.step(job)), job=job)
+
+    @contextmanager
+    def running(self, job: str) -> Generator[None]:
+        """Have a job of production run inside the block, in a session of its own, as a process of its own would."""
+        query, errors = self.query(job, self.driver.spark.newSession()), list[BaseException]()
+
+        def run() -> None:
+            try:
+                query.run(self.step(job), trigger="continuous", poll_seconds=0.2)
+            except BaseException as e:
+                errors.append(e)
+                raise
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield
+        finally:
+            query.stop()
+            thread.join()
+        assert not errors, errors
+
+    def wait_until_done(self, job: str, number: int) -> None:
+        """Wait until a job has committed a data version."""
+        claims = GroupClaims(self.store, self.group(job))
+        until = time.monotonic() + SECONDS
+        while not any(each.job == self.name(job) and each.done == number for each in claims.jobs()):
+            assert time.monotonic() < until, claims.jobs()
+            time.sleep(0.2)
+
+    def group(self, job: str) -> str:
+        return f"{job} group of {self.db}"
 
     def _details(self, batch: AlignedBatch) -> None:
         orders, products = batch.changes("orders"), batch.state("products").withColumnRenamed("id", "product")
@@ -167,6 +207,8 @@ class AlignedShop:
         mirrors: Sequence[Mirror],
         resets: Sequence[str],
     ) -> None:
+        self.meanwhile()
+        self.meanwhile = lambda: None
         spark = self.driver.spark
         for mirror in mirrors:
             if mirror.table in resets:

@@ -21,7 +21,7 @@ from headwater.versions.aligned.claims import FencedGroupError
 from headwater.versions.correction import CorrectionPlan, JobKind, fencing
 from headwater.versions.correction.fencing import standing_jobs
 from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, StepKind, StepState
-from headwater.versions.correction.moved_jobs import SwitchRefusedError
+from headwater.versions.correction.moved_jobs import SwitchRefusedError, mirrored_checkpoint
 from headwater.versions.correction.switching import Switcher
 from tests.kit.stores import open_new_store
 from tests.kit.versions.corrections import planned_chain, planned_job
@@ -110,8 +110,11 @@ def shop(store: Store, tmp_path: Path) -> Shop:
 
 
 def test_a_job_goes_on_behind_the_switch_from_what_the_mirrors_have(shop: Shop) -> None:
+    mirrored = mirrored_checkpoint(shop.checkpoint.location, shop.journal.name)
+    mirrored.write(Barrier(NEWEST, cut(9), None, is_committed=True))
     shop.switch()
     assert shop.state() == SWITCHED
+    assert mirrored.newest() is None
     assert shop.claims.claim(BEHIND + 1, cut(5), JOB).number == BEHIND + 1
     assert [step.state for step in shop.journal.load().of(StepKind.FENCE)] == [StepState.DONE]
 

@@ -6,7 +6,9 @@ tables have all of it already.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from headwater.errors import TerminalError
@@ -33,6 +35,17 @@ class SnapshotFinder(Protocol):
     def position(self, name: str, snapshot: int) -> TableSnapshot:
         """Return a snapshot of a table as a cut has it."""
         ...
+
+
+def mirrored_checkpoint(checkpoint: str, correction: str) -> Checkpoint:
+    """Return the checkpoint of a job on the mirrors. It is beside the barriers of production's job, so that it is where
+    the job can write."""
+    return Checkpoint(str(Path(Checkpoint(checkpoint).location) / "corrections" / correction))
+
+
+def remove_mirrored(checkpoint: str, correction: str) -> None:
+    """Remove the checkpoint of a job on the mirrors, if it is there."""
+    shutil.rmtree(mirrored_checkpoint(checkpoint, correction).location, ignore_errors=True)
 
 
 def groups_of_correction(found: Correction) -> dict[str, set[str]]:

@@ -29,7 +29,13 @@ from headwater.versions.correction.journal import (
     StepState,
 )
 from headwater.versions.correction.model import CorrectionPlan, JobKind
-from headwater.versions.correction.moved_jobs import JobMoves, SwitchRefusedError, check_standing, move_steps
+from headwater.versions.correction.moved_jobs import (
+    JobMoves,
+    SwitchRefusedError,
+    check_standing,
+    move_steps,
+    remove_mirrored,
+)
 from headwater.versions.cuts import TableSnapshot
 
 _MOVES: Final = frozenset({StepKind.MOVE_GROUP, StepKind.MOVE_JOB})
@@ -181,6 +187,9 @@ class Switcher:
                 tables.remove_mirror(each.table, each.branch)
         self._journal.move(self._epoch, [_SWITCHING], _SWITCHED)
         self._lift_fences()
+        for step in _moves_of(found := self.load()):
+            if step.kind is StepKind.MOVE_JOB:
+                remove_mirrored(step.detail["checkpoint"], found.name)
         return tuple(done)
 
     def _lift_fences(self) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -42,6 +41,7 @@ from headwater.versions.correction.journal import (
     StepState,
 )
 from headwater.versions.correction.model import JobKind, PlannedJob
+from headwater.versions.correction.moved_jobs import mirrored_checkpoint
 from headwater.versions.cuts import TableSnapshot
 from headwater.versions.spark_tables import identify
 
@@ -73,9 +73,8 @@ class AlignedRerun:
         return asdict(self)
 
     def mirrored(self, correction: str) -> Checkpoint:
-        """Return the checkpoint of the job on the mirrors. It is beside the barriers of production's job, so that it is
-        where the job can write."""
-        return Checkpoint(str(Path(Checkpoint(self.checkpoint).location) / "corrections" / correction))
+        """Return the checkpoint of the job on the mirrors."""
+        return mirrored_checkpoint(self.checkpoint, correction)
 
 
 def aligned_reruns(jobs: Iterable[PlannedJob]) -> list[AlignedRerun]:
@@ -99,11 +98,6 @@ def check_played(rerun: AlignedRerun, correction: str, since: int) -> None:
         raise CorrectionError(
             f"{rerun.job} has ended, and didn't play data version {newest.number} to its end: run the correction again"
         )
-
-
-def remove_mirrored(rerun: AlignedRerun, correction: str) -> None:
-    """Remove the checkpoint of a job on the mirrors, if it is there."""
-    shutil.rmtree(rerun.mirrored(correction).location, ignore_errors=True)
 
 
 class MirroredJobs:

@@ -18,7 +18,6 @@ from headwater.versions.correction.execution.aligned_reruns import (
     AlignedRerun,
     aligned_reruns,
     check_played,
-    remove_mirrored,
     reruns_of,
 )
 from headwater.versions.correction.execution.progress import (
@@ -40,6 +39,7 @@ from headwater.versions.correction.journal import (
     StepState,
 )
 from headwater.versions.correction.model import CorrectionPlan, TableVerdict
+from headwater.versions.correction.moved_jobs import remove_mirrored
 
 TablesOpener = Callable[[], AbstractContextManager[CorrectionTables]]
 _BEGINNING, _OPEN = CorrectionState.BEGINNING, CorrectionState.OPEN
@@ -219,7 +219,7 @@ class Corrector:
                     tables.remove_mirror(step.subject, mirror_branch(found.name))
                     self._report(f"the mirror of {step.subject} is gone")
         for rerun in {rerun for step in found.of(StepKind.RERUN) for rerun in reruns_of(step)}:
-            remove_mirrored(rerun, found.name)
+            remove_mirrored(rerun.checkpoint, found.name)
         self._journal.move(self._epoch, [_ABORTING], _ABORTED)
 
     def _take_over(self, tables: CorrectionTables) -> int:
