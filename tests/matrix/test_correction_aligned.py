@@ -110,6 +110,41 @@ def test_production_goes_on_behind_a_switch_as_if_the_error_had_never_been(shops
 
 
 @pytest.mark.long
+@pytest.mark.needs("paimon")
+def test_production_goes_on_behind_a_switch_of_paimon(driver: Driver, tmp_path: Path, store: Store) -> None:
+    """There each commit to the orders may have changed rows, so none comes between the error and the switch; and the
+    switched tables' snapshots aren't those of the mirrors."""
+    shop, truth = two_shops(driver, "paimon", tmp_path, store)
+    for each, amount in ((truth, 4), (shop, WRONG)):
+        each.order(1, 1, 3)
+        each.run_jobs()
+        each.order(2, 2, amount)
+        each.run_jobs()
+        each.reprice(2, 8)
+        each.run_jobs()
+    corrector = shop.begin(2, CorrectionMode.INCREMENTAL)
+    name = corrector.load().name
+    shop.correct(name, RIGHT)
+    shop.calls.clear()
+    shop.run(corrector)
+    assert [(job, new) for job, _, new in shop.calls] == [("details", 1), ("details", 0), ("total", 1)]
+    assert shop.rows_of_mirrors(name) == truth.rows()
+    shop.calls.clear()
+    with shop.running("details"):
+        shop.switch(name)
+        assert shop.rows() == truth.rows()
+        shop.order(3, 1, 1)
+        shop.wait_until_done("details", 5)
+    shop.run_job("total")
+    truth.order(3, 1, 1)
+    truth.run_jobs()
+    assert [(job, new) for job, _, new in shop.calls] == [("details", 1), ("total", 1)]
+    found, right = shop.rows(), truth.rows()
+    assert [row[:2] for row in found["details"]] == [row[:2] for row in right["details"]]
+    assert (found["orders"], found["total"]) == (right["orders"], right["total"])
+
+
+@pytest.mark.long
 def test_a_second_correction_of_the_user_lets_jobs_begin_anew(shops: tuple[AlignedShop, ...]) -> None:
     """In full. He corrects after rows of production were taken over, so that no earlier state is right."""
     shop, truth = shops
