@@ -333,6 +333,40 @@ def test_a_stream_goes_on_behind_its_last_right_batch(connection: Connection) ->
     assert table(plan_correction(connection, "orders@4", mode=INCREMENTAL), "copy").starts_at == 6
 
 
+def complete_batches(story: StoryProducer, stream: UUID, number: int, *reads: tuple[int, int, int]) -> None:
+    """Report batches of a stream, each by number and the snapshots that it read, which replace all of `sums`."""
+    job: dict[str, Any] = {"job": JobName(name="sums"), "run": UUID(int=number)}
+    details = StreamDetails(query=stream, checkpoint="s3://checkpoints/sums")
+    story.emit(11, JobStarted, job_type="STREAMING", scope="QUERY", stream=details, **job)
+    for batch, since, until in reads:
+        made = Output(
+            **story.where({"table": "sums", "branch": None}),
+            snapshot=number * 100 + batch,
+            parent=number * 100 + batch - 1,
+            commit_kind=CommitKind.OVERWRITE,
+            replaced=ALL,
+            made_from=(0,),
+        )
+        about = {"incarnation": stream, "batch_id": batch, "outputs": (made,)}
+        read = story.source(f"orders@{since}..{until}", {})
+        story.emit(20 + number * 10 + batch, Committed, barrier=batch, inputs=(read,), **about, **job)
+
+
+def test_what_a_streams_state_has_is_wrong_in_later_batches(connection: Connection) -> None:
+    """The later batch read right orders alone, and replaced the sums by those of all that the stream has read."""
+    story = order_warehouse()
+    complete_batches(story, UUID(int=78), 6, (6, 2, 3), (7, 3, 4), (8, 4, 5))
+    sums = table(planned(connection, story), "sums")
+    assert (sums.verdict, sums.snapshots, sums.last_right) == (TableVerdict.WRONG, (607, 608), 606)
+
+
+def test_a_stream_that_began_behind_has_nothing_wrong_in_its_state(connection: Connection) -> None:
+    story = order_warehouse()
+    complete_batches(story, UUID(int=78), 6, (7, 3, 4))
+    complete_batches(story, UUID(int=79), 7, (8, 4, 5))
+    assert table(planned(connection, story), "sums").verdict is TableVerdict.RIGHT
+
+
 def test_commands_are_for_the_days_of_the_runs(connection: Connection) -> None:
     """Two runs on two days made wrong snapshots; a step is run by its application's command."""
     story = order_warehouse()

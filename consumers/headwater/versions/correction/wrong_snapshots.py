@@ -7,6 +7,9 @@ a table that holds wrong ones brings none: whoever reads its changes alone gets 
 
 Where lineage doesn't say on which snapshot a later commit was made, that commit is taken for wrong, and the plan says
 so: to make something again that was right costs time, and to leave something wrong behind costs trust.
+
+A stream that replaces its whole table by each batch makes it from its state, and so from all that it has read: its
+later batches are wrong, too, although they read right changes.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Final
 
 from headwater.events.scalars import Format
 from headwater.lineage.questions.answers import LimitReason
+from headwater.lineage.questions.commit_facts import commit_sources
 from headwater.lineage.questions.traversal.context import Basis, LineageStep, TraversalContext
 from headwater.lineage.questions.traversal.descent import Descent
 from headwater.lineage.questions.traversal.downstream import DownstreamWalk
@@ -87,17 +91,47 @@ class WrongSnapshots:
                     text = hidden_text(write.hidden, "lineage of a later commit of it")
                     self._walk.limits.add_snapshot(write.hidden, write.dataset, write.snapshot, text)
         found = [write for write in self.writes.values() if write.id not in self.origins and passes_rows_on(write)]
-        return [*found, *(write for table, origins in by_table.items() for write in self._unlinked(table, origins))]
+        for table, origins in by_table.items():
+            later = self._later_writes(table, origins)
+            found += [*self._made_of_state(origins, later), *self._unlinked(table, origins, later)]
+        return found
 
-    def _unlinked(self, table: bytes, origins: Collection[SnapshotWrite]) -> Iterator[SnapshotWrite]:
-        """Yield later commits of a table of which it isn't known whether they were made on a wrong snapshot."""
+    def _later_writes(self, table: bytes, origins: Collection[SnapshotWrite]) -> list[SnapshotWrite]:
         makers = self._walk.makers
         since = min(write.at for write in origins)
         group = list(self._walk.identities.group(table))
-        later = makers.keep(load_writes_after(makers.connection, group, since, MOST_COMMITS))
+        later = list(makers.keep(load_writes_after(makers.connection, group, since, MOST_COMMITS)))
         if len(later) >= MOST_COMMITS:
             detail = f"only {MOST_COMMITS:,} of its commits since then were looked at for unknown writers"
             self._walk.limits.add_snapshot(LimitReason.CUT, table, None, detail)
+        return later
+
+    def _made_of_state(
+        self, origins: Collection[SnapshotWrite], later: Collection[SnapshotWrite]
+    ) -> Iterator[SnapshotWrite]:
+        """Yield later batches of the same streams that replaced all rows by what the stream's state has."""
+        candidates = [write for write in later if write.restarts and write.id not in self.writes and not write.hidden]
+        if not candidates:
+            return
+        commits = {(each.commit_id, each.barrier) for each in [*origins, *candidates] if each.commit_id is not None}
+        sources = commit_sources(self._walk.connection, commits)
+        first: dict[bytes, int] = {}
+        for write in origins:
+            source = sources.get(write.commit_id or b"")
+            if source is not None and source.incarnation is not None and source.batch_id is not None:
+                first[source.incarnation] = min(source.batch_id, first.get(source.incarnation, source.batch_id))
+        for write in candidates:
+            source = sources.get(write.commit_id or b"")
+            if source is None or source.incarnation is None or source.batch_id is None:
+                continue
+            if source.batch_id > first.get(source.incarnation, source.batch_id):
+                yield write
+
+    def _unlinked(
+        self, table: bytes, origins: Collection[SnapshotWrite], later: Collection[SnapshotWrite]
+    ) -> Iterator[SnapshotWrite]:
+        """Yield later commits of a table of which it isn't known whether they were made on a wrong snapshot."""
+        makers = self._walk.makers
         lines = {(write.generation, write.branch) for write in origins}
         waiting = [
             write

@@ -7,6 +7,7 @@ delta          positions in Delta tables
 iceberg        positions in Iceberg tables
 hadoop_files   writes files as Hadoop's local file system does, with their checksums
 fork           plans a fork and makes it
+progress       says how far a query has read its tables
 
 It reads and writes files alone: it needs neither Spark nor a store.
 """

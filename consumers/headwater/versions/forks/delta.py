@@ -110,6 +110,14 @@ class LocalDeltaTable:
             raise ForkError(f"{self.location} has no version {version}: its newest is {max(self._versions())}")
         return offset_behind(self.id, version)
 
+    def versions_with_new_rows(self, after: int) -> list[int]:
+        """Return the versions behind one that brought files which a stream reads."""
+        return [number for number in self._versions() if number > after and self._has_new_rows(number)]
+
+    def _has_new_rows(self, version: int) -> bool:
+        files = (each["add"] for each in self._actions(version) if each.get("add"))
+        return any(each.get("dataChange", True) for each in files)
+
     def _cloned(self, old: str, read: int, suitable: Callable[[int], int | None]) -> int:
         """Return the version with which this clone begins, after a look at what it is a clone of."""
         advice = f"say which of its versions holds what the query had read: {old}={self.location}@VERSION"

@@ -114,7 +114,7 @@ public final class LensCheck {
         if (!lens.mayWrite(name)) throw sinkError(lens, name);
     }
 
-    private static String sinkName(LogicalPlan stream, Object sink) {
+    static String sinkName(LogicalPlan stream, Object sink) {
         Object pair = Leaves.call(stream, "catalogAndIdent");
         if (pair instanceof scala.Option && ((scala.Option) pair).isDefined()) {
             scala.Tuple2 both = (scala.Tuple2) ((scala.Option) pair).get();
@@ -302,12 +302,20 @@ public final class LensCheck {
         return new LensError("the lens '" + lens.name + "' leads " + name + " to a branch, and a stream of Iceberg reads main whatever branch is asked for: read it in batch");
     }
 
+    static LensError branchSinkError(LensSpec lens, String name) {
+        return new LensError("the lens '" + lens.name + "' leads " + name + " to a branch, and a stream of Iceberg writes main on this Spark: write in foreachBatch");
+    }
+
     static LensError branchError(LensSpec lens, String name) {
         return new LensError("the lens '" + lens.name + "' leads " + name + " to a branch, which isn't dropped, or made anew as a table: replace its rows, by INSERT OVERWRITE, insertInto or overwritePartitions");
     }
 
     static LensError sinkError(LensSpec lens, String name) {
-        return new LensError("the lens '" + lens.name + "' doesn't redirect the sink of a stream, and it would write " + name + ": write in foreachBatch, or allow it by this name");
+        return new LensError("the lens '" + lens.name + "' doesn't redirect this sink of a stream, and it would write " + name + ": write it by the name of a table that is redirected, or in foreachBatch, or allow it by this name");
+    }
+
+    static LensError checkpointError(LensSpec lens, String path) {
+        return new LensError("the lens '" + lens.name + "' leads to no other checkpoint from " + path + ", so that a stream would read all once more: let it use the checkpoint that it has in production");
     }
 
     static LensError unknownError(LensSpec lens, String type) {

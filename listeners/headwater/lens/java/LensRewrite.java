@@ -72,13 +72,18 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
         if (node instanceof InsertIntoStatement) return insert((InsertIntoStatement) node);
         if (node instanceof V2WriteCommand) return write((V2WriteCommand) node);
         if (node.getClass().getSimpleName().equals(HUDI_TRAVEL)) ((LogicalPlan) ((LogicalPlan) node).children().apply(0)).setTagValue(REPLACED, Boolean.TRUE);
-        if (node instanceof WriteToStreamStatement) return OwnCheckpoints.of(lens, session, (WriteToStreamStatement) node);
+        if (node instanceof WriteToStreamStatement) return stream((WriteToStreamStatement) node);
         if (leadsToBranch((LogicalPlan) node)) return onBranch((LogicalPlan) node);
         if (node instanceof UnresolvedIdentifier) return identifier((UnresolvedIdentifier) node);
         if (node instanceof ResolvedIdentifier) return resolvedIdentifier((ResolvedIdentifier) node);
         if (node instanceof UnresolvedTable) return named((LogicalPlan) node, ((UnresolvedTable) node).multipartIdentifier());
         if (node instanceof UnresolvedTableOrView) return named((LogicalPlan) node, ((UnresolvedTableOrView) node).multipartIdentifier());
         return overTopics((LogicalPlan) node);
+    }
+
+    private LogicalPlan stream(WriteToStreamStatement stream) {
+        LogicalPlan led = StreamSinks.of(lens, session, stream);
+        return OwnCheckpoints.of(lens, session, (WriteToStreamStatement) led, led != stream);
     }
 
     private LogicalPlan relation(UnresolvedRelation relation) {
@@ -359,6 +364,15 @@ public final class LensRewrite extends scala.runtime.AbstractPartialFunction {
 
     private ScalaSeq parse(String text) {
         return (ScalaSeq) parseAny(text);
+    }
+
+    /** The parts of a full name that the lens leads to. */
+    static scala.collection.Seq parts(SessionState session, String name) {
+        try {
+            return session.sqlParser().parseMultipartIdentifier(quote(name));
+        } catch (Exception e) {
+            throw new LensError("the lens leads to a name that can't be parsed: " + name);
+        }
     }
 
     static String quoted(scala.collection.Seq parts) {

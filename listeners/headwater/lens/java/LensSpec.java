@@ -79,6 +79,12 @@ public final class LensSpec {
         return best == null ? null : (String) redirects.get(best) + table.substring(best.length());
     }
 
+    /** Whether any path leads elsewhere, as checkpoints of streams do. */
+    boolean leadsPaths() {
+        for (java.util.Iterator all = redirects.keySet().iterator(); all.hasNext();) if (TableNames.isPath((String) all.next())) return true;
+        return false;
+    }
+
     /** Whether a table leads to a branch of its own. */
     boolean leadsToBranch(String table) {
         String target = redirectOf(table);
