@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.kit.cases.corrections import TRUTH, WRONG, CorrectedPlace
+from tests.kit.cases.stream_corrections import WRONG as WRONG_VERSION
+from tests.kit.cases.stream_corrections import StreamPlace
 from tests.kit.cases.validation import FORMATS
 
 pytestmark = [pytest.mark.timeout(900)]
@@ -28,10 +30,10 @@ def make_place(tmp_path: Path, java_home: Path) -> Callable[[str], CorrectedPlac
     return make
 
 
-def correct_in_full(place: CorrectedPlace) -> str:
+def correct_all(place: CorrectedPlace, mode: str = "full") -> str:
     """Return the correction's name."""
     place.begin_story()
-    begun = place.correct("begin", f"{place.database}.orders@{place.wrong_snapshot()}")
+    begun = place.correct("begin", f"{place.database}.orders@{place.wrong_snapshot()}", "--mode", mode)
     name = str(begun["correction"])
     assert [mirror["table"].rpartition(".")[2] for mirror in begun["mirrors"]] == [
         *("orders", "details", "revenue", "top10"),
@@ -49,7 +51,7 @@ def correct_in_full(place: CorrectedPlace) -> str:
 def test_a_chain_is_corrected_on_mirrors_of_iceberg(make_place: Callable[[str], CorrectedPlace]) -> None:
     """The whole way, with real processes. Nothing else runs a correction's jobs."""
     place = make_place("iceberg")
-    name = correct_in_full(place)
+    name = correct_all(place)
     assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}
 
 
@@ -58,7 +60,7 @@ def test_a_chain_is_corrected_on_mirrors_of_iceberg(make_place: Callable[[str], 
 def test_a_corrected_chain_takes_the_place_of_production(make_place: Callable[[str], CorrectedPlace]) -> None:
     """The whole way to its end, by the commands: the tables are those of a history without the error."""
     place = make_place("iceberg")
-    name = correct_in_full(place)
+    name = correct_all(place)
     switched = place.correct("switch", name, "--yes")["switched"]
     assert place.look() == {"production": TRUTH}
     assert (place.correct("show", name)["correction"]["state"], place.mirrors()) == ("SWITCHED", [])
@@ -71,7 +73,7 @@ def test_a_corrected_chain_takes_the_place_of_production(make_place: Callable[[s
 def test_a_chain_is_corrected_on_mirrors_of_delta(make_place: Callable[[str], CorrectedPlace]) -> None:
     """Mirrors are tables of their own there, and the metastore has one user at a time."""
     place = make_place("delta")
-    name = correct_in_full(place)
+    name = correct_all(place)
     assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}
     place.correct("abort", name, "--yes")
     assert place.mirrors() == []
@@ -81,7 +83,41 @@ def test_a_chain_is_corrected_on_mirrors_of_delta(make_place: Callable[[str], Co
 @pytest.mark.needs("paimon")
 def test_a_chain_is_corrected_on_mirrors_of_paimon(make_place: Callable[[str], CorrectedPlace]) -> None:
     place = make_place("paimon")
-    name = correct_in_full(place)
+    name = correct_all(place)
     assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}
     place.correct("abort", name, "--yes")
     assert place.mirrors() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", [pytest.param(form, marks=pytest.mark.needs(form)) for form in ("iceberg", "paimon")])
+def test_a_chain_of_batch_jobs_is_corrected_incrementally(
+    make_place: Callable[[str], CorrectedPlace], form: str
+) -> None:
+    """Mirrors begin at what was right, and jobs run for what came after it."""
+    place = make_place(form)
+    name = correct_all(place, "incremental")
+    assert place.look(name) == {"production": WRONG, "mirrors": TRUTH}
+
+
+@pytest.mark.long
+@pytest.mark.needs("delta")
+def test_a_stream_is_corrected_incrementally_by_its_own_script(tmp_path: Path, java_home: Path) -> None:
+    """By the commands, with real processes: a script whose query never ends in production, and its checkpoint there."""
+    extensions, database = FORMATS["delta"]
+    place = StreamPlace(tmp_path, java_home, extensions, database, "delta")
+    place.begin_story()
+    assert place.totals() == {"a": 40, "b": 4020}
+    wrong, orders = f"{database}.orders@{WRONG_VERSION}", f"{database}.orders"
+    [job] = place.correct("plan", wrong, "--mode", "incremental", code=1)["jobs"]
+    place.say_commands(job["job"])
+    name = str(place.correct("begin", wrong, "--mode", "incremental")["correction"])
+    place.play({"sql": [place.order(5, "a", 50)]}, place.stream())
+    place.correct("sql", name, f"UPDATE {orders} SET price = 40 WHERE id = 4", code=78)
+    place.correct("sql", name, f"INSERT INTO {orders} SELECT id, item, CAST(price / 100 AS INT) FROM wrong_rows")
+    assert place.correct("run", name)["is_up_to_date"] is True
+    [stream] = place.correct("switch", name, "--yes")["streams"]
+    assert place.totals() == {"a": 90, "b": 60}
+    assert (place.forks(), (place.folder / "started" / "offsets").exists()) == ([Path(stream["checkpoint"]).name], True)
+    place.play({"sql": [place.order(6, "b", 60)]}, place.stream(stream["checkpoint"]))
+    assert place.totals() == {"a": 90, "b": 120}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING
 
 from headwater.cli.answers import snapshot_text
 from headwater.cli.commands import command
+from headwater.cli.correct import read_commands
 from headwater.cli.corrections import add_job_flags, planner_of, tables_of
 from headwater.cli.erasing import add_erasing, erase
 from headwater.cli.exits import Exit
@@ -33,7 +34,7 @@ def _flags(parser: Flags) -> None:
     parser.switch("back", "take back a switch that was begun and isn't at its end")
     parser.switch("anyway", "switch although jobs run that write the tables")
     add_job_flags(parser)
-    text = "how many seconds it waits for aligned jobs to come to the end of a barrier"
+    text = "how long it waits for jobs to end, and for aligned jobs to come to the end of a barrier"
     parser.flag("wait", count, "300", text, "SECONDS")
 
 
@@ -43,9 +44,9 @@ see each table change once.
 
 Nothing is done unless each table is still at the snapshot that its mirror takes account of, and no commit of others is
 lost: if one comes in between, the switch stops there and says so. Jobs that write the tables have to be stopped before,
-since what a job has read before the switch it may still write after it. Aligned jobs needn't: they stop between two
-barriers, the mirrors get what is left, and they go on behind the switch. If the command is killed, run it again: it
-goes on.""",
+since what a job has read before the switch it may still write after it: with --yes they are, by the commands of
+correction.toml. Aligned jobs needn't: they stop between two barriers, the mirrors get what is left, and they go on
+behind the switch. If the command is killed, run it again: it goes on.""",
     "headwater correct switch c-20260301-orders-4f2a --dry-run --properties-file spark.conf",
     "headwater correct switch c-20260301-orders-4f2a --yes --properties-file spark.conf",
     "headwater correct switch c-20260301-orders-4f2a --back --yes --properties-file spark.conf",
@@ -64,7 +65,7 @@ def switch(given: Namespace, output: CommandOutput) -> int:
                 f"{found.name} is {found.state.value}: only a switch that was begun and isn't at its end is taken back"
             )
         if not (given.back or given.anyway or given.dry_run):
-            _check_stopped(store, found.plan)
+            _stop(given, store, found.plan, output)
         if found.state is CorrectionState.OPEN and not given.back and groups_of_correction(found):
             return _switch_behind_fences(given, output, store, found, held)
         switcher = _switcher(given, store, held, output)
@@ -74,19 +75,17 @@ def switch(given: Namespace, output: CommandOutput) -> int:
         planned = switcher.preview()
         _give(planned, output)
         question = f"Put {len(planned)} mirrors of {found.name} in their tables' places?"
-        return erase(given, output, question, lambda: _outcome(switcher.switch()))
+        return erase(given, output, question, lambda: _outcome(switcher.switch(), store, found.name))
 
 
-def _check_stopped(store: Store, plan: CorrectionPlan) -> None:
-    from headwater.versions.correction.switching import running_jobs  # noqa: PLC0415
+def _stop(given: Namespace, store: Store, plan: CorrectionPlan, output: CommandOutput) -> None:
+    """Stop the jobs that run, if that is agreed to, or raise an error that names them."""
+    from headwater.versions.correction import RerunCommands  # noqa: PLC0415
+    from headwater.versions.correction.stopping import stop_jobs  # noqa: PLC0415
 
-    with store.engine.connect() as connection:
-        running = running_jobs(connection, plan)
-    if running:
-        raise ConfigurationError(
-            f"{', '.join(running)} run now, and may write what they read before the switch: stop them, or wait until "
-            "they have ended. With --anyway they are left to themselves"
-        )
+    commands = read_commands(given.commands) if given.yes else RerunCommands({})
+    seconds = int(given.wait) if given.yes else 0
+    stop_jobs(store, plan, commands, seconds=seconds, report=output.note)
 
 
 def _switch_behind_fences(
@@ -106,15 +105,23 @@ def _switch_behind_fences(
         make_plan=planner_of(store, given),
         patience_seconds=float(given.wait),
         report=output.note,
+        start_stream=_starter(given, output),
     )
     number = len(found.plan.corrected)
     question = f"Stop {len(jobs)} jobs, and put {number} mirrors of {found.name} in their tables' places?"
-    return erase(given, output, question, lambda: _outcome(fenced.switch(store, found.name)))
+    return erase(given, output, question, lambda: _outcome(fenced.switch(store, found.name), store, found.name))
 
 
-def _outcome(done: tuple[TableSwitch, ...]) -> tuple[str, Mapping[str, object]]:
-    switched = [{"table": each.table, "snapshot": snapshot_text(each.snapshot)} for each in done]
-    return f"{len(done)} tables are switched, and their mirrors are gone", {"switched": switched}
+def _outcome(done: tuple[TableSwitch, ...], store: Store, name: str) -> tuple[str, Mapping[str, object]]:
+    from headwater.versions.correction.journal import CorrectionJournal  # noqa: PLC0415
+    from headwater.versions.correction.switching import streams_behind  # noqa: PLC0415
+
+    fields: dict[str, object] = {
+        "switched": [{"table": each.table, "snapshot": snapshot_text(each.snapshot)} for each in done]
+    }
+    if streams := streams_behind(CorrectionJournal(store, name).load()):
+        fields["streams"] = [{"job": job, "checkpoint": place} for job, place in streams.items()]
+    return f"{len(done)} tables are switched, and their mirrors are gone", fields
 
 
 def _go_back(switcher: Switcher) -> tuple[str, Mapping[str, object]]:
@@ -127,7 +134,9 @@ def _switcher(given: Namespace, store: Store, held: ExitStack, output: CommandOu
     from headwater.versions.correction.switching import Switcher  # noqa: PLC0415
 
     tables = _switch_tables(given, store, held)
-    return Switcher(store, given.correction, lambda: nullcontext(tables), output.note)
+    return Switcher(
+        store, given.correction, lambda: nullcontext(tables), output.note, start_stream=_starter(given, output)
+    )
 
 
 def _switch_tables(given: Namespace, store: Store, held: ExitStack) -> SwitchTables:
@@ -140,6 +149,13 @@ def _switch_tables(given: Namespace, store: Store, held: ExitStack) -> SwitchTab
     with java_on_standard_error():
         spark = held.enter_context(command_session(properties_of(given), "headwater correct switch"))
     return SparkSwitchTables(spark, store, branches)
+
+
+def _starter(given: Namespace, output: CommandOutput) -> Callable[[str, str], None]:
+    """Return what starts a stream by the user's command."""
+    from headwater.versions.correction.stopping import start_stream  # noqa: PLC0415
+
+    return lambda job, checkpoint: start_stream(read_commands(given.commands), job, checkpoint, output.note)
 
 
 def _give(planned: tuple[TableSwitch, ...], output: CommandOutput) -> None:

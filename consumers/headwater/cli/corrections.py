@@ -114,9 +114,11 @@ def begin(given: Namespace, output: CommandOutput) -> int:
     """Run one statement on the mirrors of a correction, by the names of the tables: the rows of the wrong table are
 corrected so. Other tables are read as they are now, and can't be written.
 
-What you change in tables downstream is lost as soon as their jobs run.""",
+What you change in tables downstream is lost as soon as their jobs run. Where a stream reads the wrong table, its mirror
+lacks the wrong rows, and takes INSERT alone: the view wrong_rows has what the wrong snapshot added.""",
     "headwater correct sql c-20260301-orders-4f2a 'UPDATE lake.ods.orders SET price = 5 WHERE id = 3'",
     "headwater correct sql c-20260301-orders-4f2a 'SELECT * FROM lake.ods.orders WHERE price < 0'",
+    "headwater correct sql c-20260301-orders-4f2a 'INSERT INTO lake.ods.orders SELECT id, price / 100 FROM wrong_rows'",
     flags=[add_store, _sql, add_properties],
 )
 def sql(given: Namespace, output: CommandOutput) -> int:
@@ -125,14 +127,18 @@ def sql(given: Namespace, output: CommandOutput) -> int:
         marks_of,
         open_mirrors,
     )
+    from headwater.versions.correction.execution.statements import prepare_statement  # noqa: PLC0415
     from headwater.versions.correction.journal import CorrectionJournal  # noqa: PLC0415
 
     with open_given_store(given) as store:
         marks = marks_of(given.correction)
-        open_mirrors(CorrectionJournal(store, given.correction).load())  # before Spark is started
-        with _session(given, "sql", marks) as spark, correction(spark, store, given.correction):
-            answer = spark.sql(given.statement)
-            columns, rows = answer.columns, answer.limit(int(given.rows)).collect()
+        found = CorrectionJournal(store, given.correction).load()
+        open_mirrors(found)  # before Spark is started
+        with _session(given, "sql", marks) as spark:
+            prepare_statement(spark, found, given.statement)
+            with correction(spark, store, given.correction):
+                answer = spark.sql(given.statement)
+                columns, rows = answer.columns, answer.limit(int(given.rows)).collect()
     if columns:
         output.table("rows", columns, [tuple(row) for row in rows], "Answer")
     output.outcome("the statement was run on the mirrors", {"done": True})

@@ -6,7 +6,7 @@ may die between any two steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -128,7 +128,17 @@ class MemoryRunner:
     scripts: dict[str, Callable[[dict[str, MemoryTable]], object]]
     ran: list[str] = field(default_factory=list)
 
-    def run(self, correction: str, job: str, command: str, mirrors: Sequence[Mirror], resets: Sequence[str]) -> None:
+    def run(
+        self,
+        correction: str,
+        job: str,
+        command: str,
+        mirrors: Sequence[Mirror],
+        resets: Sequence[str],
+        *,
+        checkpoints: Mapping[str, str],
+    ) -> None:
+        assert not checkpoints  # these jobs are no streams
         self.tables.kills.pass_one()
         there = {mirror.table: self.tables.mirrors[mirror.name] for mirror in mirrors}
         for mirror in mirrors:

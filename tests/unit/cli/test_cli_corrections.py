@@ -47,7 +47,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryTables:
 
     monkeypatch.setattr(spark_tables, "command_session", command_session)
     monkeypatch.setattr(correction_tables, "SparkCorrectionTables", lambda _: memory)
-    monkeypatch.setattr(reruns.JobRunner, "run", lambda _, *words: runner.run(*words))
+    monkeypatch.setattr(reruns.JobRunner, "run", lambda _, *words, **more: runner.run(*words, **more))
     return memory
 
 
@@ -97,13 +97,12 @@ def test_a_begin_without_commands_makes_nothing(tables: MemoryTables, capsys: py
     assert tables.mirrors == {}
 
 
-def test_a_plan_that_isnt_carried_out_yet_is_refused(
+def test_a_correction_can_be_incremental(
     tmp_path: Path, tables: MemoryTables, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "correction.toml").write_text(COMMANDS)
-    assert main(["correct", "begin", "orders@4", "--mode", "incremental"]) == Exit.CONFIGURATION
-    assert "only aligned jobs are corrected incrementally" in capsys.readouterr().err
-    assert tables.mirrors == {}
+    name = ask(capsys, "begin", "orders@4", "--mode", "incremental")["correction"]
+    assert ask(capsys, "show", name)["correction"]["mode"] == "incremental"
 
 
 def test_what_has_no_mirrors_is_told_apart(

@@ -142,7 +142,7 @@ catalog_conf catalog_store chain commands conf config copy dead_letters depth di
 drop_former dry_run fewest from health help kafka kafka_client keep_runs limit lineage_meta log_format log_level
 look_back look_back_time master mode most_invalid name names no_maintenance no_switch of older_than option output
 partial patience pause place print_config processes properties_file purge reason recorded repair retain rounds rows
-samples scope scratch settled since spool_dir start state statement store store_option trigger until until_end with
+samples scope scratch settled since spool_dir start state statement store store_option trigger until until_end wait with
 writer_group yes
 """
 NO_NAMES: Final = frozenset(_NO_NAMES.split())

@@ -51,6 +51,8 @@ def test_a_file_names_jobs(tmp_path: Path) -> None:
         ("[jobs.a]\nrn = 'a.py'", r"there is no key 'rn'; did you mean 'run'.*\n.*run is missing"),
         ("[jobs.a]\nrun = ''", "run is missing: write run"),
         ("[jobs.a]\nrun = 3", "run is missing: write run"),
+        ("[jobs.a]\nrun = 'a.py'\nstop = 3", "stop has to be a command: write stop"),
+        ("[jobs.a]\nrun = 'a.py'\nstart = 'go {place}'", r"\{place\} isn't known: write .*\{checkpoint\}"),
         ("[jobs.a]\nrun = 'a.py {day}'", r"\{day\} isn't known: write \{date\}, \{date-1\}"),
         ("[jobs.a]\nrun = 'a.py {date'", r"'\{' in 'a.py \{date' is alone: write \{\{"),
         ('[jobs.a]\nrun = "a.py \'x"', "is no command: No closing quotation"),

@@ -66,6 +66,7 @@ class Warehouse:
     tables: MemoryTables
     runner: MemoryRunner
     stored: int = 0
+    mode: CorrectionMode = CorrectionMode.FULL
 
     def with_runner(self) -> Warehouse:
         runner = MemoryRunner(self.tables, {"details.py": details, "top10.py": top10})
@@ -79,7 +80,8 @@ class Warehouse:
 
     def plan(self, _: Correction | None = None, commands: RerunCommands = COMMANDS) -> CorrectionPlan:
         with self.store.engine.connect() as connection:
-            return plan_correction(connection, "orders@4", commands=commands, now=at(self.story.minute))
+            until = at(self.story.minute)
+            return plan_correction(connection, "orders@4", mode=self.mode, commands=commands, now=until)
 
     def begin(self) -> Corrector:
         return begin_correction(self.store, self.plan(), self.tables.opening)
@@ -141,6 +143,16 @@ def test_the_whole_chain_is_made_again_on_mirrors(warehouse: Warehouse) -> None:
     assert {name: dict(table.states) for name, table in warehouse.tables.tables.items()} == before
     expected = {step.subject: step.detail["expected"] for step in corrector.load().of(StepKind.MIRROR)}
     assert expected == {ORDERS: 5, DETAILS: 3, TOP10: 1}
+
+
+def test_jobs_run_on_what_was_right_before(warehouse: Warehouse) -> None:
+    """Incrementally mirrors begin at the last right snapshots, if there are any."""
+    incremental = replace(warehouse, mode=CorrectionMode.INCREMENTAL)
+    corrector = incremental.begin()
+    assert warehouse.rows() == {ORDERS: (1, 2, 999), DETAILS: (10, 20), TOP10: ()}
+    warehouse.correct_orders()
+    incremental.run(corrector)
+    assert warehouse.rows() == TRUTH
 
 
 def test_nothing_runs_again_that_has_nothing_new(warehouse: Warehouse) -> None:
@@ -292,6 +304,13 @@ def of_kind(plan: CorrectionPlan, kind: JobKind) -> CorrectionPlan:
     return replace(plan, jobs=tuple(replace(job, kind=kind) for job in plan.jobs))
 
 
+def streaming(plan: CorrectionPlan, **about: object) -> CorrectionPlan:
+    """The same incrementally, where a stream makes the details."""
+    jobs = tuple(replace(job, kind=JobKind.STREAM) if job.job == "details" else job for job in plan.jobs)
+    tables = tuple(replace(table, **about) for table in plan.tables)  # type: ignore[arg-type]
+    return replace(plan, mode=CorrectionMode.INCREMENTAL, jobs=jobs, tables=tables)
+
+
 def writing(plan: CorrectionPlan, table: str) -> CorrectionPlan:
     return replace(plan, jobs=tuple(replace(job, writes=(*job.writes, table)) for job in plan.jobs))
 
@@ -304,7 +323,12 @@ def uncorrectable(plan: CorrectionPlan) -> CorrectionPlan:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda plan: replace(plan, mode=CorrectionMode.INCREMENTAL), "only aligned jobs are corrected incrementally"),
+        (streaming, "no right batch is known of the stream details from which it could go on"),
+        (lambda plan: streaming(plan, format="ICEBERG"), "a stream of Iceberg reads main and no branch"),
+        (lambda plan: streaming(plan, format="PAIMON"), "a stream of Paimon begins elsewhere without a word"),
+        (lambda plan: streaming(plan, format="ICEBERG"), "Iceberg looks on main for the batches that a stream has"),
+        (lambda plan: streaming(plan, format="PAIMON"), "repeats after a kill is written twice"),
+        (lambda plan: writing(streaming(plan), TOP10), "the stream details and top10 write one table"),
         (lambda plan: replace(plan, tables=()), "nothing is wrong any more"),
         (lambda plan: without_commands(plan, JobKind.BATCH), r'details has no command: add \[jobs."details"\]'),
         (lambda plan: without_commands(plan, JobKind.STREAM), "is a stream, and in full a batch script does its work"),

@@ -9,6 +9,7 @@ model             what a plan says
 journal           corrections that were begun, in the store, and their steps
 execution         corrections carried out, on mirrors
 switching         mirrors take their tables' places, each once
+stopping          production's jobs around a switch
 switched_tables   the same with the tables of a Spark session
 """
 

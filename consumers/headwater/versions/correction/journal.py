@@ -76,6 +76,10 @@ class StepKind(str, Enum):
 
     MIRROR = "MIRROR"
     """Makes the mirror of a table."""
+    CUT = "CUT"
+    """Adds to a mirror that streams read what its table had up to a right snapshot."""
+    FORK = "FORK"
+    """Makes a stream's checkpoint for the mirrors."""
     TAKE_OVER = "TAKE_OVER"
     """Takes over what production has written to the source since."""
     RERUN = "RERUN"
@@ -304,8 +308,14 @@ class CorrectionJournal(CorrectionEntry):
     """The journal of one correction, `c-20260301-orders-4f2a`."""
 
     @classmethod
-    def create(cls, store: Store, plan: CorrectionPlan, steps: Sequence[tuple[StepKind, str]]) -> CorrectionJournal:
-        """Note a new correction with its first steps, in the state BEGINNING."""
+    def create(
+        cls,
+        store: Store,
+        plan: CorrectionPlan,
+        steps: Sequence[tuple[StepKind, str]],
+        more: Sequence[tuple[StepKind, str, Mapping[str, Any]]] = (),
+    ) -> CorrectionJournal:
+        """Note a new correction with its first steps, in the state BEGINNING; `more` have details."""
         journal = cls(store, new_name("c", plan.source))
         fields = {
             "source": plan.source,
@@ -313,7 +323,7 @@ class CorrectionJournal(CorrectionEntry):
             "mode": plan.mode.value,
             "plan": _PLAN.dump_json(plan).decode(),
         }
-        journal.note(fields, CorrectionState.BEGINNING, [(kind, subject, {}) for kind, subject in steps])
+        journal.note(fields, CorrectionState.BEGINNING, [*((kind, subject, {}) for kind, subject in steps), *more])
         return journal
 
     def load(self) -> Correction:

@@ -2,6 +2,8 @@
 
 [jobs."daily_report"]
 run = "jobs/report.py {date}"
+stop = "systemctl stop report"
+start = "systemctl start report"
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from headwater.errors import ConfigurationError
 FILE_NAME: Final = "correction.toml"
 _JOBS: Final = "jobs"
 _RUN: Final = "run"
+_KEYS: Final = (_RUN, "stop", "start")
+CHECKPOINT: Final = "{checkpoint}"
+"""In the command of a stream: where its checkpoint is."""
 _BRACES: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _DATE: Final = re.compile(r"date(?:([+-])([0-9]{1,4}))?")
 
@@ -31,6 +36,10 @@ class RerunCommand:
 
     job: str
     template: str
+    stop: str | None = None
+    """The command that stops it in production."""
+    start: str | None = None
+    """The command that lets it go on in production."""
 
     def commands(self, runs: Iterable[datetime]) -> tuple[str, ...]:
         """Return the commands for runs that began at these times: each once, the oldest first. `{date}` is the day of a
@@ -41,6 +50,8 @@ class RerunCommand:
         day = moment.astimezone(timezone.utc).date()
 
         def value(match: re.Match[str]) -> str:
+            if match[0] == CHECKPOINT:
+                return CHECKPOINT  # it is known when the job runs
             date = _DATE.fullmatch(match[1] or "")
             if date is None:
                 return match[0][0]  # a brace that is written twice
@@ -87,24 +98,33 @@ def _command(name: str, given: Any, faults: list[str]) -> RerunCommand | None:
     if not isinstance(given, Mapping):
         faults.append(f'{where} has to be a table: write {where} and run = "SCRIPT" below it')
         return None
-    faults += [f"{where}: {_unknown('key', key, [_RUN])}" for key in given if key != _RUN]
+    faults += [f"{where}: {_unknown('key', key, _KEYS)}" for key in given if key not in _KEYS]
     template = given.get(_RUN)
     if not isinstance(template, str) or not template.strip():
         faults.append(f'{where}: run is missing: write run = "jobs/report.py {{date}}"')
         return None
-    problem = _problem_of(template)
-    if problem is not None:
-        faults.append(f"{where}: {problem}")
+    others = {key: given[key] for key in ("stop", "start") if key in given}
+    faults += [
+        f'{where}: {key} has to be a command: write {key} = "systemctl {key} report"'
+        for key, text in others.items()
+        if not isinstance(text, str) or not text.strip()
+    ]
+    texts = [template, *(text for text in others.values() if isinstance(text, str))]
+    if problems := [problem for text in texts if (problem := _problem_of(text)) is not None]:
+        faults += [f"{where}: {problem}" for problem in problems]
         return None
-    return RerunCommand(name, template)
+    return RerunCommand(name, template, **others)
 
 
 def _problem_of(template: str) -> str | None:
     for match in _BRACES.finditer(template):
         if match[0] in {"{", "}"}:
             return f"{match[0]!r} in {template!r} is alone: write {match[0] * 2} for the character itself"
-        if match[1] is not None and not _DATE.fullmatch(match[1]):
-            return f"{match[0]} isn't known: write {{date}}, {{date-1}} or {{date+1}}, or {{{{ and }}}} for braces"
+        if match[1] is not None and match[0] != CHECKPOINT and not _DATE.fullmatch(match[1]):
+            return (
+                f"{match[0]} isn't known: write {{date}}, {{date-1}} or {{date+1}}, {{checkpoint}}, or {{{{ and }}}} "
+                "for braces"
+            )
     try:
         shlex.split(template)
     except ValueError as e:

@@ -81,6 +81,9 @@ class SparkSwitchTables(SwitchTables):
         for event in BranchEvents(self._formats(table)).rolled_back(MainRollBack(to, expected, snapshot, expected)):
             self._tell(event)
 
+    def location_of_table(self, table: str) -> str:
+        return self._formats(table).location
+
     def remove_mirror(self, table: str, branch: str) -> None:
         formats = self._formats(table)
         found = _find(formats, branch)

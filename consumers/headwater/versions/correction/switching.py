@@ -20,6 +20,13 @@ from headwater.errors import ConfigurationError
 from headwater.lineage.questions.runs import runs
 from headwater.lineage.store import Store
 from headwater.versions.branches import MainMovedError
+from headwater.versions.correction.execution.streams import (
+    StreamFork,
+    fork_back,
+    forks_of,
+    remove_forks,
+    unread_mirrors,
+)
 from headwater.versions.correction.journal import (
     Correction,
     CorrectionJournal,
@@ -101,6 +108,10 @@ class SwitchTables(ABC):
     def report_return(self, table: str, to: int, expected: int, snapshot: int) -> None:
         """Tell the store that a table has gone back."""
 
+    def location_of_table(self, table: str) -> str:
+        """Return the directory of a table that a stream reads."""
+        raise SwitchRefusedError(f"{table} has no directory in which a stream could go on")
+
     @abstractmethod
     def remove_mirror(self, table: str, branch: str) -> None:
         """Remove a mirror, if it is there."""
@@ -128,6 +139,7 @@ class Switcher:
         report: Callable[[str], None] = lambda _: None,
         *,
         epoch: int | None = None,
+        start_stream: Callable[[str, str], None] = lambda job, checkpoint: None,  # noqa: ARG005 - names say what
     ) -> None:
         """`epoch` is that of a caller who has taken the correction over already."""
         self._given_epoch: Final = epoch
@@ -136,6 +148,7 @@ class Switcher:
         self._moves: Final = JobMoves(store, name)
         self._open_tables: Final = open_tables
         self._report: Final = report
+        self._start_stream: Final = start_stream
 
     @cached_property
     def _epoch(self) -> int:
@@ -183,8 +196,10 @@ class Switcher:
                     self._moves.do(running, tables, switched)
                     self._journal.move_step(self._epoch, running, StepState.DONE)
                     self._report(f"{step.subject} goes on behind data version {step.detail['number']}")
+            self._return_streams(tables, switched)
             for each in reversed(done):
                 tables.remove_mirror(each.table, each.branch)
+        remove_forks(found)
         self._journal.move(self._epoch, [_SWITCHING], _SWITCHED)
         self._lift_fences()
         for step in _moves_of(found := self.load()):
@@ -202,6 +217,18 @@ class Switcher:
         if step.state is StepState.RUNNING:
             return step
         return self._journal.move_step(self._epoch, step, StepState.RUNNING)
+
+    def _return_streams(self, tables: SwitchTables, switched: Mapping[str, int]) -> None:
+        """Make the checkpoints from which streams go on in production: behind all that their mirrors had."""
+        for step in self.load().of(StepKind.RESUME):
+            if step.state in {StepState.DONE, StepState.FAILED}:
+                continue
+            fork, running = StreamFork.from_step(step), self._running(step)
+            locations = {table: tables.location_of_table(table) for table in fork.mirrors or {}}
+            place = fork_back(fork, locations, switched)
+            self._report(f"the stream {fork.job} goes on with the checkpoint {place}")
+            self._start_stream(fork.job, place)
+            self._journal.move_step(self._epoch, running, StepState.DONE, {**step.detail, "to": place})
 
     def go_back(self) -> tuple[TableSwitch, ...]:
         """Undo a switch that was begun and isn't at its end: each switched table gets the rows that it had, if nobody
@@ -229,6 +256,9 @@ class Switcher:
                 self._return_table(tables, each)
                 undone.append(each)
             self._journal.move_step(self._epoch, step, StepState.FAILED, each.to_detail())
+        for step in self.load().of(StepKind.RESUME):
+            if step.state is not StepState.FAILED:
+                self._journal.move_step(self._epoch, step, StepState.FAILED)
         self._journal.move(self._epoch, [_SWITCHING], _OPEN)
         self._lift_fences()
         return tuple(undone)
@@ -257,7 +287,8 @@ class Switcher:
             self._lift_fences()
             raise
         steps = [(StepKind.SWITCH, each.table, each.to_detail()) for each in switches]
-        added = self._journal.add(self._epoch, [*steps, *move_steps(self._store, found)])
+        streams = [(StepKind.RESUME, job, fork.to_detail()) for job, fork in forks_of(found).items()]
+        added = self._journal.add(self._epoch, [*steps, *move_steps(self._store, found), *streams])
         return added[: len(steps)]
 
     def _switch_table(self, tables: SwitchTables, step: CorrectionStep, switched: Mapping[str, int]) -> TableSwitch:
@@ -304,6 +335,12 @@ class Switcher:
         self._report(f"{each.table} has the rows of {each.expected} again, at {snapshot}")
 
 
+def streams_behind(found: Correction) -> dict[str, str]:
+    """Return the checkpoints from which streams go on in production behind a switch that is through, by job."""
+    done = (step for step in found.of(StepKind.RESUME) if step.state is StepState.DONE)
+    return {step.subject: str(step.detail["to"]) for step in done if "to" in step.detail}
+
+
 def running_jobs(connection: Connection, plan: CorrectionPlan, now: datetime | None = None) -> list[str]:
     """Return the jobs of a plan that the store knows to run now. What they have read before a switch, they may write
     after it. Aligned jobs aren't among them: fences stop these."""
@@ -336,6 +373,10 @@ def _check_ready(found: Correction, tables: SwitchTables) -> list[TableSwitch]:
             f"{', '.join(unmade)} of {found.name} isn't made from what the mirrors have now, so nothing was switched: "
             f"{run}"
         )
+    if unread := unread_mirrors(found):
+        raise SwitchRefusedError(
+            f"{', '.join(unread)} of {found.name} hasn't read all that the mirrors have, so nothing was switched: {run}"
+        )
     moved = []
     for table, detail in mirrors.items():
         now = tables.head_of_table(table)
@@ -360,6 +401,8 @@ def _check_ready(found: Correction, tables: SwitchTables) -> list[TableSwitch]:
 def _made_since(found: Correction, table: str) -> int:
     """Return when the jobs began that made a mirror as it is; 0 for the source, which no job made."""
     steps = [step for step in found.of(StepKind.RERUN) if table in step.detail["writes"]]
+    if any(table in job.writes for job in found.plan.needed_jobs if job.job in forks_of(found)):
+        return int(found.status.made_at.timestamp() * 1_000_000)  # a stream has gone on in each run
     if not steps or steps[-1].moved_at is None:
         return 0
     first = next((step for step in steps if step.number == steps[-1].detail.get("since")), steps[-1])

@@ -3,6 +3,7 @@
 tables       what has to be done with tables, whatever their format
 spark_tables the same with the tables of a Spark session
 redirects    the lens that leads the chain's names to the mirrors
+streams      mirrors that streams read, and forks of their checkpoints
 stages       which jobs run, in which order, and which have to run again
 reruns       a job's processes
 job_driver   what runs in such a process

@@ -29,6 +29,18 @@ from headwater.versions.correction.execution.progress import (
 from headwater.versions.correction.execution.redirects import mirrors_of, open_mirrors
 from headwater.versions.correction.execution.reruns import CommandRunner
 from headwater.versions.correction.execution.stages import Stage, obstacles_of, stages_of
+from headwater.versions.correction.execution.streams import (
+    StreamFork,
+    StreamPlan,
+    forks_of,
+    is_cut,
+    make_fork,
+    plan_streams,
+    remove_forks,
+    require_all_read,
+    streams_of,
+    with_checkpoint,
+)
 from headwater.versions.correction.execution.tables import CorrectionError, CorrectionTables, Mirror, mirror_branch
 from headwater.versions.correction.journal import (
     Correction,
@@ -113,7 +125,13 @@ def begin_correction(
     """Note a correction in the store and make its mirrors. A ConfigurationError names all that stands in its way."""
     if obstacles := obstacles_of(plan, anyway=anyway):
         raise ConfigurationError("\n  - ".join([f"{plan.source}@{plan.snapshot} can't be corrected:", *obstacles]))
-    journal = CorrectionJournal.create(store, plan, [(StepKind.MIRROR, table.table) for table in plan.corrected])
+    streams = StreamPlan()
+    if streams_of(plan):
+        with open_tables() as tables:
+            streams = plan_streams(plan, tables)
+    plan = streams.cut(plan)
+    mirrors = [(StepKind.MIRROR, table.table) for table in plan.corrected]
+    journal = CorrectionJournal.create(store, plan, mirrors, streams.steps())
     report(f"{journal.name}: it is in the store; whatever happens, `headwater correct abort {journal.name}` removes it")
     corrector = Corrector(store, journal.name, open_tables, report)
     corrector.make_mirrors()
@@ -160,7 +178,21 @@ class Corrector:
                 mirror = tables.make_mirror(planned[step.subject], mirror_branch(found.name))
                 self._journal.move_step(self._epoch, running, StepState.DONE, mirror.to_detail())
                 self._report(f"mirror {number} of {len(steps)}: {mirror.name}")
+            self._prepare_streams(tables)
         self._journal.move(self._epoch, [_BEGINNING], _OPEN)
+
+    def _prepare_streams(self, tables: CorrectionTables) -> None:
+        """Bring the mirrors that streams read up to what is right, and fork the streams' checkpoints for them."""
+        mirrors = mirrors_of(self.load())
+        for step in self.load().of(StepKind.CUT):
+            if step.state is not StepState.DONE:
+                self._add_rows(tables, mirrors[step.subject], step)
+        for step in self.load().of(StepKind.FORK):
+            if step.state is not StepState.DONE:
+                running = self._running(step)
+                fork = make_fork(StreamFork.from_step(step), self.load(), mirrors, tables)
+                self._journal.move_step(self._epoch, running, StepState.DONE, fork.to_detail())
+                self._report(f"the stream {fork.job} goes on behind its batch {fork.batch}: {fork.fork}")
 
     def run(
         self,
@@ -220,6 +252,7 @@ class Corrector:
                     self._report(f"the mirror of {step.subject} is gone")
         for rerun in {rerun for step in found.of(StepKind.RERUN) for rerun in reruns_of(step)}:
             remove_mirrored(rerun.checkpoint, found.name)
+        remove_forks(found)
         self._journal.move(self._epoch, [_ABORTING], _ABORTED)
 
     def _take_over(self, tables: CorrectionTables) -> int:
@@ -284,6 +317,7 @@ class Corrector:
                 )
             time.sleep(_POLL_SECONDS)
         source = mirrors[plan.source]
+        _check_only_added(found, tables.changes_of_mirror(source) if is_cut(found) else ())
         heads[plan.source] = taken_until(found, source)
         return _Look(plan, heads, {plan.source: tables.head_of_mirror(source)})
 
@@ -323,13 +357,19 @@ class Corrector:
         detail["since"] = step.number if run.since is None else run.since
         step = self._journal.move_step(self._epoch, step, StepState.RUNNING, detail)
         began = time.monotonic()
+        forks = {job: fork for job, fork in forks_of(self.load()).items() if job in {each.job for each in stage.jobs}}
+        checkpoints = {fork.checkpoint: fork.fork for fork in forks.values()}
+        kept = {table for job in stage.jobs if job.job in forks for table in job.writes}  # a stream goes on in these
         try:
             for number, command in enumerate(stage.commands):
                 self._report(f"jobs {place}: {stage.name}, command {number + 1} of {len(stage.commands)}: {command}")
-                resets = () if number or run.since is not None else stage.writes
-                run_command(self._journal.name, stage.name, command, mirrors, resets)
+                resets = tuple(table for table in stage.writes if table not in kept)
+                given = with_checkpoint(command, forks)
+                again = () if number or run.since is not None else resets
+                run_command(self._journal.name, stage.name, given, mirrors, again, checkpoints=checkpoints)
             for each in aligned:
                 check_played(each, self._journal.name, detail["since"])
+            require_all_read(forks.values())
         except CorrectionError as e:
             error = str(e).partition("\n")[0]
             self._journal.move_step(self._epoch, step, StepState.FAILED, {**detail, "error": error})
@@ -364,6 +404,16 @@ def _has_changed(tables: CorrectionTables, table: str, known: int | None) -> boo
         return True
     later = tables.later_commits(table, known)
     return later.adds or bool(later.obstacles)
+
+
+def _check_only_added(correction: Correction, changes: Sequence[str]) -> None:
+    """Raise an error if the rows of a mirror were changed that a stream reads."""
+    if changes:
+        raise CorrectionError(
+            f"the mirror of {correction.plan.source} was changed by {', '.join(changes)}, and a stream reads it, which "
+            f"ends at a change of rows: abort {correction.name}, begin it again, and INSERT the corrected rows alone. "
+            "The mirror has none of the wrong ones"
+        )
 
 
 def _check_same_tables(correction: Correction, plan: CorrectionPlan) -> None:

@@ -25,6 +25,7 @@ class FencedSwitch:
     patience_seconds: float = 300.0
     """How long it waits for jobs to come to the end of a barrier."""
     report: Callable[[str], None] = lambda _: None
+    start_stream: Callable[[str, str], None] = lambda job, checkpoint: None  # noqa: ARG005 - names say what
 
     def switch(self, store: Store, name: str) -> tuple[TableSwitch, ...]:
         """Stop the aligned jobs between two barriers, run the mirrors' jobs on what is left, and switch. Jobs go on
@@ -33,4 +34,6 @@ class FencedSwitch:
         with standing_jobs(store, name, epoch, patience_seconds=self.patience_seconds, report=self.report):
             corrector = Corrector(store, name, self.open_tables, self.report, epoch=epoch)
             corrector.run(self.run_command, self.make_plan, is_final=True)
-            return Switcher(store, name, self.open_switch_tables, self.report, epoch=epoch).switch()
+            return Switcher(
+                store, name, self.open_switch_tables, self.report, epoch=epoch, start_stream=self.start_stream
+            ).switch()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,6 +60,8 @@ class RerunDriver:
         except HeadwaterError as e:
             self._problems.append(str(e))
             return _REFUSED
+        if self._request.checkpoints:
+            end_streams_by_themselves()
         marks = marks_of(self._request.correction)
         try:
             script.run(program, rest, {**self._request.configuration, **marks})
@@ -77,7 +80,7 @@ class RerunDriver:
             session.stop()
             raise SystemExit(_REFUSED) from e
         mirrors = {mirror.table: mirror for mirror in self._request.mirrors}
-        return lens_of(self._request.correction, mirrors, self._request.allowed)
+        return lens_of(self._request.correction, mirrors, self._request.allowed, self._request.checkpoints)
 
     def _write(self) -> None:
         if self._code is None:
@@ -99,6 +102,24 @@ class RerunDriver:
             return [f"what was refused to it isn't known ({type(e).__name__})"]
         more = [f"{len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
         return [*found[:_SHOWN], *more]
+
+
+def end_streams_by_themselves() -> None:
+    """Have each stream that Python starts from now on end when it has read all that there is, whatever trigger it asks
+    for."""
+    from pyspark.sql.streaming.readwriter import DataStreamWriter  # noqa: PLC0415 - the job's own pyspark
+
+    writer: Any = DataStreamWriter
+    for name in ("start", "toTable"):
+        setattr(writer, name, _with_an_end(getattr(writer, name)))
+
+
+def _with_an_end(start: Any) -> Any:
+    @wraps(start)
+    def run(writer: Any, *args: Any, **kwargs: Any) -> Any:
+        return start(writer.trigger(availableNow=True), *args, **kwargs)
+
+    return run
 
 
 def set_back(spark: Any, mirror: Mirror) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.versions.correction.execution.stages import Stage
+from headwater.versions.correction.execution.streams import is_cut
 from headwater.versions.correction.execution.tables import Mirror
 from headwater.versions.correction.journal import Correction, CorrectionStep, StepKind, StepState
 from headwater.versions.correction.model import CorrectionPlan, JobKind
@@ -14,7 +15,9 @@ from headwater.versions.correction.model import CorrectionPlan, JobKind
 def taken_until(found: Correction, source: Mirror) -> int:
     """Return the snapshot of the source up to which its commits were taken over."""
     done = [step for step in found.of(StepKind.TAKE_OVER) if step.state is StepState.DONE]
-    return int(done[-1].detail["until"]) if done else source.begins_at_in_table
+    if done:
+        return int(done[-1].detail["until"])
+    return found.plan.snapshot if is_cut(found) else source.begins_at_in_table
 
 
 def made_by(found: Correction, stage: Stage, target: Mapping[str, Any]) -> int | None:

@@ -39,13 +39,19 @@ def open_mirrors(correction: Correction) -> dict[str, Mirror]:
     return mirrors_of(correction)
 
 
-def lens_of(correction: str, mirrors: Mapping[str, Mirror], allowed: Collection[str] = ()) -> Lens:
-    """Return the lens of a correction. Tables outside of the chain are read as they are now, and not written."""
+def lens_of(
+    correction: str,
+    mirrors: Mapping[str, Mirror],
+    allowed: Collection[str] = (),
+    checkpoints: Mapping[str, str] | None = None,
+) -> Lens:
+    """Return the lens of a correction. Tables outside of the chain are read as they are now, and not written. Streams
+    have their forks of the `checkpoints`."""
     from headwater.lens import Lens  # noqa: PLC0415 - it is for drivers
 
     return Lens(
         name=f"correct {correction}",
-        redirects={full_name(table): mirror.name for table, mirror in mirrors.items()},
+        redirects={**{full_name(table): mirror.name for table, mirror in mirrors.items()}, **(checkpoints or {})},
         allowed=tuple(allowed),
         writes_elsewhere=False,
         reads_elsewhere=True,

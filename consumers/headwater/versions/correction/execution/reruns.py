@@ -6,10 +6,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from pydantic import TypeAdapter
 
@@ -30,6 +30,8 @@ class RerunRequest:
     resets: tuple[str, ...]
     """The tables whose mirrors are set back to where they began, before the job sees them."""
     allowed: tuple[str, ...]
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
+    """Of streams: production's, each with its fork for the mirrors. A stream with one ends when it has read all."""
     configuration: Mapping[str, str]
     outcome_file: str
 
@@ -43,6 +45,21 @@ class RerunOutcome:
     """Why it can't be taken for done, whatever its exit code."""
 
 
+class CommandRunner(Protocol):
+    """What `JobRunner.run` is."""
+
+    def __call__(
+        self,
+        correction: str,
+        job: str,
+        command: str,
+        mirrors: Sequence[Mirror],
+        resets: Sequence[str],
+        *,
+        checkpoints: Mapping[str, str],
+    ) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobRunner:
     """Runs commands in processes of their own."""
@@ -52,7 +69,16 @@ class JobRunner:
     allowed: tuple[str, ...] = ()
     """Tables and paths that jobs may write although they aren't of the chain."""
 
-    def run(self, correction: str, job: str, command: str, mirrors: Sequence[Mirror], resets: Sequence[str]) -> None:
+    def run(
+        self,
+        correction: str,
+        job: str,
+        command: str,
+        mirrors: Sequence[Mirror],
+        resets: Sequence[str],
+        *,
+        checkpoints: Mapping[str, str],
+    ) -> None:
         """Run a command of a job. What it prints goes to standard error. A CorrectionError says why it isn't done."""
         with tempfile.TemporaryDirectory(prefix="headwater-correct-") as folder:
             request = RerunRequest(
@@ -61,6 +87,7 @@ class JobRunner:
                 mirrors=tuple(mirrors),
                 resets=tuple(resets),
                 allowed=self.allowed,
+                checkpoints=checkpoints,
                 configuration=self.configuration,
                 outcome_file=str(Path(folder) / "outcome.json"),
             )
@@ -76,8 +103,6 @@ class JobRunner:
             raise CorrectionError(_failure(correction, job, command, outcome))
 
 
-CommandRunner = Callable[[str, str, str, Sequence[Mirror], Sequence[str]], None]
-"""What `JobRunner.run` is."""
 _REQUEST: Final[TypeAdapter[RerunRequest]] = TypeAdapter(RerunRequest)
 _OUTCOME: Final[TypeAdapter[RerunOutcome]] = TypeAdapter(RerunOutcome)
 

@@ -15,7 +15,7 @@ from headwater.versions.correction.model import PlannedTable
 from headwater.versions.validation.results import full_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class SparkCorrectionTables(CorrectionTables):
@@ -75,6 +75,25 @@ class SparkCorrectionTables(CorrectionTables):
             )
         return found.head
 
+    def location_of(self, name: str) -> str:
+        return branches_of(self._spark, name).location
+
+    def changes_of_mirror(self, mirror: Mirror) -> Sequence[str]:
+        now = self._looker.source(mirror.name, anew=True)
+        commits = now.commits_after(now.at(mirror.begins_at))
+        return [] if commits is None else _obstacles(now, commits)
+
+    def added_rows(self, table: str, since: int, until: int) -> DataFrame:
+        """Return the rows that a table's commits after `since`, until `until`, added. A CorrectionError if one of them
+        changed rows, so that which rows it brought isn't known."""
+        source = self._looker.source(full_name(table), anew=True)
+        commits = _until(source, since, until)
+        if obstacles := _obstacles(source, commits):
+            raise CorrectionError(f"{', '.join(obstacles)} changed rows of {table}, in place of adding some")
+        if not any(commit.effect is CommitEffect.ADDS for commit in commits):
+            return source.state(source.at(until)).limit(0)
+        return source.additions(source.at(since), source.at(until), commits)
+
     def later_commits(self, table: str, since: int) -> LaterCommits:
         now = self._looker.source(full_name(table), anew=True)
         commits = now.commits_after(now.at(since))
@@ -100,16 +119,24 @@ class SparkCorrectionTables(CorrectionTables):
         if found is not None:
             return found
         source = self._looker.source(name, anew=True)
-        commits = [*(source.commits_after(source.at(since)) or [])]
-        known = next((place for place, commit in enumerate(commits) if commit.snapshot == until), None)
-        if known is None:
-            raise CorrectionError(f"{mirror.table} has no snapshot {until} behind {since} any more: plan it anew")
-        added = [commit for commit in commits[: known + 1] if commit.effect is CommitEffect.ADDS]
+        commits = _until(source, since, until)
+        if obstacles := _obstacles(source, commits):
+            raise CorrectionError(f"{', '.join(obstacles)} changed rows, which can't be taken over by adding rows")
+        added = [commit for commit in commits if commit.effect is CommitEffect.ADDS]
         if not added:
             return None
         rows = source.additions(source.at(since), source.at(until), added)
         target.write_marked(mark, lambda: rows.writeTo(mirror.name).append())
         return self.head_of_mirror(mirror)
+
+
+def _until(source: AlignableTable, since: int, until: int) -> list[SourceCommit]:
+    """Return the commits after one snapshot, until another one."""
+    commits = [*(source.commits_after(source.at(since)) or [])]
+    known = next((place for place, commit in enumerate(commits) if commit.snapshot == until), None)
+    if known is None:
+        raise CorrectionError(f"{source.name} has no snapshot {until} behind {since} any more: plan it anew")
+    return commits[: known + 1]
 
 
 def _obstacles(table: AlignableTable, commits: Sequence[SourceCommit]) -> list[str]:

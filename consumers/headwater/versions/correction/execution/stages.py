@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.errors import ConfigurationError
+from headwater.versions.correction.execution.streams import obstacles_of_streams
 from headwater.versions.correction.model import CorrectionMode, CorrectionPlan, JobKind, PlannedJob
 
 
@@ -59,11 +60,10 @@ def stages_of(plan: CorrectionPlan, tables: Collection[str]) -> list[Stage]:
 def obstacles_of(plan: CorrectionPlan, *, anyway: bool) -> list[str]:
     """Return why a plan can't be carried out, each with what to do. With `anyway` tables may stay wrong."""
     found = []
-    if plan.mode is not CorrectionMode.FULL and any(job.kind is not JobKind.ALIGNED for job in plan.needed_jobs):
-        found.append("only aligned jobs are corrected incrementally: leave --mode incremental out")
     if not plan.corrected:
         found.append(f"nothing is wrong any more: {plan.source} and all that is made from it is right, or was dropped")
-    found += [f"{job.job} {_without_command(job)}" for job in plan.needed_jobs if not job.commands]
+    found += [f"{job.job} {_without_command(job, plan.mode)}" for job in plan.needed_jobs if not job.commands]
+    found += obstacles_of_streams(plan)
     found += [
         f"several groups have an aligned job {job.job}, and which of them wrote what is wrong isn't known: leave its "
         "tables out by --only"
@@ -86,8 +86,9 @@ def obstacles_of(plan: CorrectionPlan, *, anyway: bool) -> list[str]:
     return found
 
 
-def _without_command(job: PlannedJob) -> str:
-    what = "is a stream, and in full a batch script does its work" if job.kind is JobKind.STREAM else "has no command"
+def _without_command(job: PlannedJob, mode: CorrectionMode) -> str:
+    is_replaced = job.kind is JobKind.STREAM and mode is CorrectionMode.FULL
+    what = "is a stream, and in full a batch script does its work" if is_replaced else "has no command"
     return f'{what}: add [jobs."{job.job}"] run = "SCRIPT" to correction.toml'
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -79,6 +79,14 @@ class CorrectionTables(ABC):
     @abstractmethod
     def later_commits(self, table: str, since: int) -> LaterCommits:
         """Return what a table got after a snapshot."""
+
+    def location_of(self, name: str) -> str:
+        """Return the directory of a table, or of a mirror that is a table, by its name in SQL."""
+        raise CorrectionError(f"{name} has no directory in which a stream could go on")
+
+    def changes_of_mirror(self, mirror: Mirror) -> Sequence[str]:  # noqa: ARG002 - not every kind can tell
+        """Return the commits of a mirror that changed rows since it was made, in place of adding some."""
+        return ()
 
     @abstractmethod
     def take_over(self, mirror: Mirror, since: int, until: int, mark: str) -> int | None:
