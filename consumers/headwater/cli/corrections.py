@@ -85,6 +85,7 @@ What can't be carried out is said before anything is made.""",
 def begin(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.correction.execution.corrector import begin_correction  # noqa: PLC0415
     from headwater.versions.correction.execution.stages import obstacles_of  # noqa: PLC0415
+    from headwater.versions.correction.execution.streams import is_cut  # noqa: PLC0415
 
     with open_given_store(given, readonly=given.dry_run) as store:
         with store.engine.connect() as connection:
@@ -102,9 +103,10 @@ def begin(given: Namespace, output: CommandOutput) -> int:
         found = corrector.load()
     _give_mirrors(found, output)
     name = found.name
+    statement = "INSERT INTO … SELECT … FROM wrong_rows" if is_cut(found) else "UPDATE …"
     output.outcome(
-        f'{name} is open: correct the rows by `headwater correct sql {name} "UPDATE …"`, then `headwater correct run '
-        f"{name}`",
+        f'{name} is open: correct the rows by `headwater correct sql {name} "{statement}"`, then `headwater correct '
+        f"run {name}`",
         {"correction": name, "done": True},
     )
     return Exit.DONE

@@ -196,7 +196,7 @@ def make_fork(
         SourceMove(tables.location_of(full_name(table)), place, _head_at(correction, mirrors[table], fork.reads[table]))
         for table, place in places.items()
     )
-    target = f"{_own_name(fork.checkpoint)}__{mirror_branch(correction.name)}"
+    target = _fork_place(fork.checkpoint, correction.name)
     _fork_once(fork.checkpoint, fork.batch, target, moves, fork.job)
     return replace(fork, fork=target, mirrors=places)
 
@@ -209,9 +209,10 @@ def _head_at(correction: Correction, mirror: Mirror, version: int) -> int:
     return mirror.begins_at
 
 
-def _own_name(checkpoint: str) -> str:
-    """Return a checkpoint's place without what former corrections have added to its name."""
-    return _FORMER.sub("", str(local_path(checkpoint, "checkpoint")))
+def _fork_place(checkpoint: str, correction: str) -> str:
+    """Return where a correction's fork of a checkpoint is: beside it, without what former corrections have added."""
+    own = _FORMER.sub("", str(local_path(checkpoint, "checkpoint")))
+    return f"{own}__{mirror_branch(correction)}"
 
 
 def _fork_once(checkpoint: str, batch: int, target: str, moves: Sequence[SourceMove], job: str) -> None:
@@ -270,8 +271,8 @@ def unread_mirrors(correction: Correction) -> list[str]:
 
 def remove_forks(correction: Correction) -> None:
     """Remove the checkpoints of a correction's own."""
-    for fork in forks_of(correction).values():
-        shutil.rmtree(fork.fork, ignore_errors=True)
+    for step in correction.of(StepKind.FORK):  # one that is RUNNING may be there, too
+        shutil.rmtree(_fork_place(StreamFork.from_step(step).checkpoint, correction.name), ignore_errors=True)
 
 
 def fork_back(fork: StreamFork, locations: Mapping[str, str], switched: Mapping[str, int]) -> str:
