@@ -40,9 +40,10 @@ class StreamPlace(ValidationPlace):
             f"CREATE TABLE {db}.orders (id INT, item STRING, price INT) USING delta",
             f"CREATE TABLE {db}.totals (item STRING, total BIGINT) USING delta",
         ]
-        self.play({"sql": [f"CREATE DATABASE {db}", *tables, self.order(1, "a", 10)]}, self.stream())
-        self.play({"sql": [self.order(2, "b", 20)]}, self.stream())
-        self.play({"sql": [self.order(3, "a", 30), self.order(4, "b", 4000)]}, self.stream())
+        first = {"sql": [f"CREATE DATABASE {db}", *tables, self.order(1, "a", 10)]}
+        second = {"sql": [self.order(2, "b", 20)]}
+        wrong = {"sql": [self.order(3, "a", 30), self.order(4, "b", 4000)]}
+        self.play(first, self.stream(), second, self.stream(), wrong, self.stream())
 
     @property
     def checkpoint(self) -> str:
