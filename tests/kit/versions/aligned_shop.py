@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -206,7 +206,10 @@ class AlignedShop:
         command: str,
         mirrors: Sequence[Mirror],
         resets: Sequence[str],
+        *,
+        checkpoints: Mapping[str, str],
     ) -> None:
+        assert not checkpoints  # aligned jobs have none of Spark's
         self.meanwhile()
         self.meanwhile = lambda: None
         spark = self.driver.spark

@@ -55,6 +55,7 @@ class CommandRunner(Protocol):
         command: str,
         mirrors: Sequence[Mirror],
         resets: Sequence[str],
+        /,
         *,
         checkpoints: Mapping[str, str],
     ) -> None: ...
