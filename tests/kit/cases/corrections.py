@@ -7,47 +7,50 @@ its own, so that a story costs one start of Java.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from tests.kit.cases.validation import ValidationPlace
 from tests.kit.drivers import PYTHON
 
-DETAILS: Final = """
+STATEMENTS: Final = {
+    "details": "INSERT INTO {db}.details SELECT o.id, p.name, o.amount * p.price AS total FROM {db}.orders o "
+    "JOIN {db}.products p ON o.product = p.id LEFT ANTI JOIN {db}.details d ON o.id = d.id",
+    "revenue": "INSERT OVERWRITE {db}.revenue SELECT sum(total) AS total, count(*) AS orders FROM {db}.details",
+    "top10": "INSERT OVERWRITE {db}.top10 SELECT name, sum(total) AS total FROM {db}.details "
+    "GROUP BY name ORDER BY total DESC, name LIMIT 10",
+}
+"""How each table is made. The details get the orders that they haven't yet."""
+JOBS: Final = {"details": ("details",), "daily": ("revenue", "top10")}
+"""The tables that each job writes."""
+JOB: Final = """
 import sys
 from pyspark.sql import SparkSession
-db = sys.argv[1]
-spark = SparkSession.builder.appName("details").getOrCreate()
-spark.sql(f"USE {db}")
-spark.sql('''INSERT INTO details SELECT o.id, p.name, o.amount * p.price AS total
-             FROM orders o JOIN products p ON o.product = p.id LEFT ANTI JOIN details d ON o.id = d.id''')
-spark.stop()
-"""
-"""It adds the orders that it hasn't yet."""
-DAILY: Final = """
-import sys
-from pyspark.sql import SparkSession
-db = sys.argv[1]
-spark = SparkSession.builder.appName("daily").getOrCreate()
-spark.sql(f"INSERT OVERWRITE {db}.revenue SELECT sum(total) AS total, count(*) AS orders FROM {db}.details")
-spark.sql(f"INSERT OVERWRITE {db}.top10 SELECT name, sum(total) AS total FROM {db}.details GROUP BY name")
+spark = SparkSession.builder.appName("{job}").getOrCreate()
+for statement in {statements}:
+    spark.sql(statement.format(db=sys.argv[1]))
 spark.stop()
 """
 PRODUCTION: Final = """
 import json, runpy, sys
-from pathlib import Path
 from pyspark.sql import SparkSession
 
-for step in json.loads(Path("story.json").read_text()):
-    if "job" in step:
-        sys.argv = step["job"]
-        runpy.run_path(sys.argv[0], run_name="__main__")
-        continue
-    spark = SparkSession.builder.appName("ingest").getOrCreate()
-    for statement in step["sql"]:
-        spark.sql(statement)
-    spark.stop()
+with open("story.jsonl") as story:
+    for line in story:
+        step = json.loads(line)
+        if "job" in step:
+            sys.argv = step["job"]
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        else:
+            spark = SparkSession.builder.appName("ingest").getOrCreate()
+            for statement in step["sql"]:
+                spark.sql(statement)
+            spark.stop()
+        print("played", flush=True)
 """
+"""The story may be a pipe, whose other end says what is played next."""
+STORY: Final = "story.jsonl"
 CORRECT: Final = """
 import sys
 from pyspark.sql import SparkSession
@@ -107,22 +110,39 @@ TABLES: Final = {
 }
 
 
+def created(database: str, using: str) -> list[str]:
+    """Return the statements that make the database and its tables."""
+    tables = [f"CREATE TABLE {database}.{table} ({columns}) USING {using}" for table, columns in TABLES.items()]
+    return [f"CREATE DATABASE IF NOT EXISTS {database}", *tables]
+
+
 class CorrectedPlace(ValidationPlace):
     """Order 3 is wrong, in the second commit to the orders; order 4 came after it."""
 
+    statements: Mapping[str, str] = STATEMENTS
+
     def begin_story(self) -> None:
         """Let production make the tables, the error, and what comes of it."""
+        self.write_scripts()
         db = self.database
-        for name, text in (("details.py", DETAILS), ("daily.py", DAILY), ("repair.py", CORRECT), ("look.py", LOOK)):
-            self.place.script(text, name)
-        self.place.script(PRODUCTION, "production.py")
-        (self.folder / "correction.toml").write_text(
-            "".join(f'[jobs."{job}"]\nrun = "{job}.py {db}"\n' for job in ("details", "daily"))
-        )
-        created = [f"CREATE TABLE {db}.{table} ({columns}) USING {self.using}" for table, columns in TABLES.items()]
-        first = [*created, f"INSERT INTO {db}.products VALUES (1, 'a', 5), (2, 'b', 7)", self._order(1, 2)]
+        first = [
+            *created(db, self.using),
+            f"INSERT INTO {db}.products VALUES (1, 'a', 5), (2, 'b', 7)",
+            self._order(1, 2),
+        ]
         wrong = f"INSERT INTO {db}.orders VALUES (3, 1, {WRONG_AMOUNT})"
-        self.play({"sql": [f"CREATE DATABASE {db}", *first]}, *self.jobs, {"sql": [wrong]}, *self.jobs)
+        self.play({"sql": first}, *self.jobs, {"sql": [wrong]}, *self.jobs)
+
+    def write_scripts(self) -> None:
+        """Lay out the jobs, and how they are run again."""
+        for job, tables in JOBS.items():
+            statements = [self.statements[table] for table in tables]
+            self.place.script(JOB.format(job=job, statements=statements), f"{job}.py")
+        for name, text in (("repair.py", CORRECT), ("look.py", LOOK), ("production.py", PRODUCTION)):
+            self.place.script(text, name)
+        (self.folder / "correction.toml").write_text(
+            "".join(f'[jobs."{job}"]\nrun = "{job}.py {self.database}"\n' for job in JOBS)
+        )
 
     def go_on(self, *more: dict[str, list[str]]) -> None:
         """Let production get an order, and make all from it."""
@@ -130,10 +150,10 @@ class CorrectedPlace(ValidationPlace):
 
     @property
     def jobs(self) -> list[dict[str, list[str]]]:
-        return [{"job": [f"{job}.py", self.database]} for job in ("details", "daily")]
+        return [{"job": [f"{job}.py", self.database]} for job in JOBS]
 
     def play(self, *steps: dict[str, list[str]]) -> None:
-        (self.folder / "story.json").write_text(json.dumps(steps))
+        (self.folder / STORY).write_text("".join(f"{json.dumps(step)}\n" for step in steps))
         ended = self.run("run", "production.py")
         assert ended.code == 0, ended.err[-3000:]
 
