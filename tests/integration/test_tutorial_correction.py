@@ -2,6 +2,7 @@
 
 Names and numbers that each run makes anew (snapshots, corrections, times) are told from the page's own: what a command
 prints in their place is what the next command is given. Everything else has to be printed as the page has it.
+Iceberg's jar is the one for the Spark at hand.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from headwater.cli.demo.workspace import find_requirements
+from headwater.local.fetch import RUNTIMES
 from headwater.local.java import java_home_for_spark
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.spark, pytest.mark.timeout(1800)]
@@ -96,10 +98,12 @@ def abridge(printed: str, shown: str) -> tuple[str, str]:
 
 def test_it_prints_what_the_page_says(tmp_path: Path) -> None:
     """Whole corrections are played elsewhere. This one finds a page that has gone out of date."""
-    text = PAGE.read_text()
+    text, found = PAGE.read_text(), find_requirements()
+    newest = list(RUNTIMES.values())[-1]
+    package = f"{newest.group}:{newest.name}:{newest.version}"
     for name, content in _FILE.findall(text):
-        (tmp_path / name).write_text(content)
-    found = find_requirements()
+        assert name != "spark.conf" or content.count(package) == 1
+        (tmp_path / name).write_text(re.sub(r"spark\.jars\.packages .*", f"spark.jars {found.iceberg}", content))
     own = {"JAVA_HOME": str(java_home_for_spark(found.java, found.spark_version)), "SPARK_LOCAL_IP": "127.0.0.1"}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     store = {"HEADWATER_STORE": "sqlite:///lineage.db", "PATH": path, "PYSPARK_PYTHON": sys.executable}
