@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from headwater.errors import ConfigurationError
 from headwater.lineage.store import Store
 from headwater.versions import check
 from headwater.versions.aligned import AlignedBatch, aligned_query
@@ -34,7 +35,7 @@ from headwater.versions.rollback.session_tables import SessionTables
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.stores import open_new_store
-from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS
+from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, expire_everything
 
 pytestmark = [
     pytest.mark.spark,
@@ -46,6 +47,7 @@ pytestmark = [
 
 driver = shared_driver_fixture(EXTENSIONS)
 SAMPLE = "iceberg"
+GONE = {"iceberg": "the table's metadata doesn't have it", "delta": "VACUUM has deleted", "paimon": "it has expired"}
 ROOT = Path(__file__).parents[2]
 _SECONDS = 600
 """How long a command may take that starts a session of its own."""
@@ -56,6 +58,7 @@ class Warehouse:
 
     def __init__(self, driver: Driver, table_format: str, place: Path, store: Store) -> None:
         self.driver, self.store, self._place = driver, store, place
+        self.format = table_format
         self._tables = SessionTables(driver.spark, store)
         catalog = CATALOGS[table_format]
         self.db = f"{catalog}.{driver.database(catalog)}"
@@ -111,9 +114,14 @@ class Warehouse:
             name: self._tables.open(f"{self.db}.{name}").main_head() or 0 for name in ("orders", "details", "revenue")
         }
 
-    def plan(self, snapshot: int) -> RollbackPlan:
+    def plan(self, snapshot: int, *, looks: bool = False) -> RollbackPlan:
         with self.store.engine.connect() as connection:
-            return plan_rollback(connection, f"{self.db}.orders@{snapshot}", is_chain=True)
+            problem = self._tables.problem if looks else None
+            return plan_rollback(connection, f"{self.db}.orders@{snapshot}", is_chain=True, problem=problem)
+
+    def expire(self, *names: str) -> None:
+        for name in names:
+            expire_everything(self.driver, self.format, f"{self.db}.{name}")
 
     def roll_back(self, plan: RollbackPlan) -> str:
         """Carry a plan out, in a session of which nothing is captured, as the command's."""
@@ -186,6 +194,46 @@ def test_a_chain_goes_back_and_goes_on_as_if_what_was_lost_had_never_been(wareho
     assert warehouse.differences() == (True, [])
     with pytest.raises(RollbackRefusedError, match="what has come since would be lost"):
         warehouse.undo(name)
+
+
+@pytest.mark.parametrize("warehouse", FORMATS, indirect=True)
+@pytest.mark.long
+def test_snapshots_that_have_expired_are_found_before_anything_is_done(warehouse: Warehouse) -> None:
+    """By the formats' own expiry: of a table of the chain, and of the one that the user named. Delta's VACUUM leaves
+    a version that the log knows, and that can't be given back."""
+    before = warehouse.heads
+    warehouse.order(2, 1, 999)
+    wrong = warehouse.content
+    warehouse.expire("revenue")
+    unaware, plan = warehouse.plan(before["orders"]), warehouse.plan(before["orders"], looks=True)
+    assert [table.table.rpartition(".")[2] for table in plan.stuck] == ["revenue"]
+    assert f"can't go back to that: {GONE[warehouse.format]}" in plan.stuck[0].problems[0]
+    with pytest.raises(RollbackRefusedError, match=f"revenue can't go back to .*{GONE[warehouse.format]}"):
+        warehouse.roll_back(unaware)
+    warehouse.run("INSERT OVERWRITE {db}.orders SELECT * FROM {db}.orders")
+    warehouse.expire("orders")
+    with pytest.raises(ConfigurationError, match=r"orders can't go back .*so nothing was done"):
+        warehouse.plan(before["orders"], looks=True)
+    assert (warehouse.content, rollbacks_in(warehouse.store)) == (wrong, [])
+
+
+@pytest.mark.parametrize("warehouse", FORMATS, indirect=True)
+@pytest.mark.long
+def test_what_went_back_stays_readable_when_snapshots_expire_and_isnt_undone_then(warehouse: Warehouse) -> None:
+    """The formats' own expiry, of all that may go: Paimon's deletes files that the overwrite of revenue removed, though
+    the roll-back has them again. Undoing is refused for each table whose former snapshot has gone, and none changes."""
+    right, before = warehouse.content, warehouse.heads
+    warehouse.order(2, 1, 999)
+    name = warehouse.roll_back(warehouse.plan(before["orders"], looks=True))
+    warehouse.expire("orders", "details", "revenue")
+    assert warehouse.content == right
+    with pytest.raises(RollbackRefusedError) as refused:
+        warehouse.undo(name)
+    assert all(f"{table} can't go to" in str(refused.value) for table in ("orders", "details", "revenue"))
+    assert RollbackJournal(warehouse.store, name).load().state is CorrectionState.ROLLED_BACK
+    warehouse.run("INSERT INTO {db}.revenue VALUES (7)")
+    warehouse.expire("revenue")
+    assert warehouse.content == {**right, "revenue": [(7,), *right["revenue"]]}
 
 
 @pytest.mark.long

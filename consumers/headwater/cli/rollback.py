@@ -27,6 +27,10 @@ if TYPE_CHECKING:  # they are imported where a store is opened
     from headwater.versions.rollback import Rollback, RollbackPlan
     from headwater.versions.rollback.session_tables import SessionTables
 
+_DRY_RUN: Final = "nothing was done: this was a dry run"
+_DRY_RUN_OF_THE_STORE: Final = (
+    f"{_DRY_RUN}, and whether snapshots have expired wasn't looked at (--properties-file or --conf lets it)"
+)
 _COLUMNS: Final = ("name", "table", "snapshot", "state", "made at", "moved at")
 
 
@@ -62,6 +66,7 @@ A plan from the store is shown first: what goes back, what each table loses, wha
 rolled back by one commit of its format, which is refused unless the table is still at the snapshot of the plan. Aligned
 jobs go back to the barrier that belongs there; for streams and scripts the plan says what you have to do.
 
+A dry run looks at the tables, and so sees whether snapshots have expired, if it is given Spark properties.
 In a dry run the exit code is 0 if all that has anything of what is rolled back can go back, and 1 if not.""",
     "headwater rollback to lake.dws.top10@12 --dry-run",
     "headwater rollback to lake.ods.orders@4 --chain --properties-file spark.conf",
@@ -69,15 +74,19 @@ In a dry run the exit code is 0 if all that has anything of what is rolled back 
     flags=[add_store, _target, add_erasing, add_properties],
 )
 def roll_back(given: Namespace, output: CommandOutput) -> int:
-    with open_given_store(given, readonly=given.dry_run) as store:
-        plan = _plan(given, store)
+    with ExitStack() as held:
+        store = held.enter_context(open_given_store(given, readonly=given.dry_run))
+        _check_asked(given)
+        is_looked_at = bool(properties_of(given)) or not given.dry_run
+        tables = held.enter_context(_tables(given, store)) if is_looked_at else None
+        plan = _plan(given, store, tables)
         if given.output == "text":
             output.note(plan_text(plan))
         else:
             _give_plan(plan, output)
         problems = len(plan.stuck) + len(plan.stuck_jobs)
         if given.dry_run:
-            output.outcome("nothing was done: this was a dry run", {"done": False, "dry_run": True})
+            output.outcome(_DRY_RUN if tables else _DRY_RUN_OF_THE_STORE, {"done": False, "dry_run": True})
             return Exit.DONE if plan.is_whole else Exit.FAILED
         if problems and not given.partial:
             raise TerminalError(
@@ -88,10 +97,10 @@ def roll_back(given: Namespace, output: CommandOutput) -> int:
         def work() -> tuple[str, Mapping[str, object]]:
             from headwater.versions.rollback import RollbackRun, begin_rollback  # noqa: PLC0415
 
-            with _tables(given, store) as tables:
-                name = begin_rollback(store, tables, plan).name
-                output.note(f"{name}: `headwater rollback resume {name}` goes on with it if it is interrupted")
-                RollbackRun(store, tables, name, _progress(output)).resume()
+            assert tables is not None  # noqa: S101 - of all but dry runs
+            name = begin_rollback(store, tables, plan).name
+            output.note(f"{name}: `headwater rollback resume {name}` goes on with it if it is interrupted")
+            RollbackRun(store, tables, name, _progress(output)).resume()
             text = f"{name} is done; `headwater rollback undo {name}` takes it back while nothing has come since"
             return text, {"name": name}
 
@@ -178,12 +187,15 @@ def show(given: Namespace, output: CommandOutput) -> int:
     return Exit.DONE
 
 
-def _plan(given: Namespace, store: Store) -> RollbackPlan:
+def _check_asked(given: Namespace) -> None:
+    if (given.table is None) == (given.data_version is None):
+        raise ConfigurationError("what goes back where? Name a table as TABLE@SNAPSHOT, or --data-version GROUP@N")
+
+
+def _plan(given: Namespace, store: Store, tables: SessionTables | None) -> RollbackPlan:
     from headwater.versions.aligned import GroupClaims  # noqa: PLC0415
     from headwater.versions.rollback import plan_rollback  # noqa: PLC0415
 
-    if (given.table is None) == (given.data_version is None):
-        raise ConfigurationError("what goes back where? Name a table as TABLE@SNAPSHOT, or --data-version GROUP@N")
     asked = given.table
     if given.data_version is not None:
         group, number = given.data_version
@@ -192,7 +204,8 @@ def _plan(given: Namespace, store: Store) -> RollbackPlan:
             raise ConfigurationError(f"there is no data version {number} of {group!r}: headwater version list {group}")
         asked = (group, version)
     with store.engine.connect() as connection:
-        return plan_rollback(connection, asked, is_chain=given.chain)
+        problem = None if tables is None else tables.problem
+        return plan_rollback(connection, asked, is_chain=given.chain, problem=problem)
 
 
 def _progress(output: CommandOutput) -> Callable[[CorrectionStep], None]:

@@ -115,18 +115,7 @@ class BranchedTable:
         return sorted(row[0] for row in self.driver.rows(f"SELECT snapshot_id FROM {self.part('snapshots')}"))
 
     def expire_everything(self) -> None:
-        """Let the format expire all that it may, as of now. Iceberg is called in Java: in SQL Paimon takes the CALL."""
-        spark = self.driver.spark
-        if self.format == "iceberg":
-            table = load_table(spark, self.name, anew=True).table.table()
-            table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1).retainLast(1).commit()
-            self.sql(f"REFRESH TABLE {self.name}")
-        elif self.format == "paimon":
-            self.sql(f"CALL pai.sys.expire_snapshots(table => '{self.database}.t', retain_max => 1)")
-        else:
-            spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
-            self.sql(f"VACUUM {self.name} RETAIN 0 HOURS")
-            spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+        expire_everything(self.driver, self.format, self.name)
 
     def _name_of(self, branch: str | None) -> str:
         if branch is None:
@@ -134,3 +123,19 @@ class BranchedTable:
         if branch not in self.names:
             self.names[branch] = self.branches.name_of(branch)
         return self.names[branch]
+
+
+def expire_everything(driver: Driver, form: str, name: str) -> None:
+    """Let a format expire all that it may of a table, as of now. Iceberg is called in Java: in SQL Paimon takes the
+    CALL."""
+    spark = driver.spark
+    if form == "iceberg":
+        table = load_table(spark, name, anew=True).table.table()
+        table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1).retainLast(1).commit()
+        driver.run(f"REFRESH TABLE {name}")
+    elif form == "paimon":
+        driver.run(f"CALL pai.sys.expire_snapshots(table => '{name.partition('.')[2]}', retain_max => 1)")
+    else:
+        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        driver.run(f"VACUUM {name} RETAIN 0 HOURS")
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")

@@ -68,6 +68,9 @@ class MemoryBranches(FormatBranches):
         self.head = 7
         return replace(move, parent=3)
 
+    def unreadable(self, snapshot: int) -> str | None:
+        return None if 1 <= snapshot <= 7 else "it never was"
+
     def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
         if self.head != expected:
             raise MainMovedError.of(self.name, self.head, expected)

@@ -23,7 +23,7 @@ from headwater.versions.rollback import session_tables
 from tests.kit.lineage.scripted_producer import store
 from tests.kit.stores import open_new_store
 from tests.kit.versions.corrections import counted, order_warehouse
-from tests.kit.versions.memory_tables import MemoryTables
+from tests.kit.versions.memory_tables import ORDERS, REVENUE, MemoryTables
 
 PAGE_TEXT = (Path(__file__).parents[3] / "docs/rollback.md").read_text()
 
@@ -92,7 +92,7 @@ def test_nothing_is_done_unless_somebody_agrees(tables: MemoryTables, capsys: py
     assert "Roll 3 tables back, and lose 5 commits? There is no terminal" in capsys.readouterr().err
     assert main([*TO, "--dry-run"]) == Exit.FAILED
     assert "this was a dry run" in capsys.readouterr().out
-    assert (tables.rows, tables.calls) == ([5, 3, 2], [])
+    assert (tables.rows, tables.calls) == ([5, 3, 2], ["headwater rollback {}"])
 
 
 def test_what_cannot_go_back_stops_it_unless_that_is_wanted(
@@ -104,7 +104,30 @@ def test_what_cannot_go_back_stops_it_unless_that_is_wanted(
     assert main([*TO, "--yes", "--partial", "--conf", "spark.a=b"]) == Exit.DONE
     said = capsys.readouterr().out
     assert "roll back of lake.db.orders: done" in said
-    assert (tables.rows, tables.calls) == ([3, 1, 1], ["headwater rollback {'spark.a': 'b'}"])
+    assert (tables.rows, tables.calls[1:]) == ([3, 1, 1], ["headwater rollback {'spark.a': 'b'}"])
+
+
+def test_snapshots_that_have_expired_stop_it_and_are_shown_by_a_dry_run_that_may_look(
+    tables: MemoryTables, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing else shows a table of the chain whose snapshot has gone, and one that the user named."""
+    tables.expired.add((ORDERS, 3))
+    assert main([*TO, "--yes", "--partial"]) == Exit.CONFIGURATION
+    said = capsys.readouterr().err
+    assert "lake.db.orders can't go back to 3, so nothing was done: it has expired. Name a snapshot" in said
+    tables.expired = {(REVENUE, 1)}
+    assert main([*TO, "--dry-run"]) == Exit.FAILED
+    said = capsys.readouterr().out
+    assert "3 tables to roll back" in said
+    assert "whether snapshots have expired wasn't looked at (--properties-file or --conf lets it)" in said
+    assert main([*TO, "--dry-run", "--conf", "spark.a=b"]) == Exit.FAILED
+    said = capsys.readouterr().out
+    assert "2 tables to roll back (4 commits lost), 2 can't go back" in said
+    assert "lake.db.revenue\n      1 is its newest snapshot without what is rolled back, and it can't go back" in said
+    assert main([*TO, "--yes"]) == Exit.FAILED
+    assert tables.rows == [5, 3, 2]
+    assert main([*TO, "--yes", "--partial"]) == Exit.DONE
+    assert tables.rows == [3, 1, 2]
 
 
 def test_a_roll_back_is_listed_shown_and_undone(tables: MemoryTables, capsys: pytest.CaptureFixture[str]) -> None:

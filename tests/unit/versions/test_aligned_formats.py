@@ -284,6 +284,15 @@ class PaimonStory:
     def schemaManager(self) -> Any:  # noqa: N802
         return SimpleNamespace(schema=lambda _: SimpleNamespace(timeMillis=lambda: 5))
 
+    def store(self) -> Any:
+        """The manifests of a snapshot."""
+
+        def read(snapshot: Any) -> list[Any]:
+            return [SimpleNamespace(fileName=lambda name=name: name) for name in snapshot.files]
+
+        lists = SimpleNamespace(readDataManifests=read)
+        return SimpleNamespace(manifestListFactory=lambda: SimpleNamespace(create=lambda: lists))
+
     def options(self) -> dict[str, str]:
         return self.properties
 
@@ -297,8 +306,7 @@ class PaimonStory:
             commitUser=lambda: user,
             indexManifest=lambda: index,
             timeMillis=lambda: number,
-            baseManifestList=lambda: "base",
-            deltaManifestList=lambda: self.files.get(number, str(number)),
+            files=["base", self.files.get(number, str(number))],
         )
 
 

@@ -6,6 +6,7 @@ The tables are kept in this process. What the formats do is played on the real o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from headwater.versions.rollback import (
     begin_rollback,
     plan_rollback,
     rollbacks_in,
+    session_tables,
 )
 from tests.kit.lineage.scripted_producer import at
 from tests.kit.lineage.scripted_producer import store as put
@@ -85,6 +87,21 @@ def test_tables_go_back_from_the_sources_on(store: Store, tables: MemoryTables) 
     assert {step.state for step in done.steps} == {StepState.DONE}
     assert [each.name for each in rollbacks_in(store)] == [journal.name]
     assert corrections_in(store) == []
+
+
+def test_the_code_of_the_guide_rolls_back(
+    store: Store, tables: MemoryTables, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It finds a name or an argument of the page that isn't there any more."""
+    page = (Path(__file__).parents[3] / "docs/rollback.md").read_text()
+    code = page.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.setattr("headwater.lineage.store.open_store", lambda _: nullcontext(store))
+    monkeypatch.setattr(session_tables, "SessionTables", lambda *_: tables)
+    exec(code, {"spark": None})  # noqa: S102 - it is the guide's
+    said = capsys.readouterr().out
+    assert "lake.db.orders: from 5 back to 3" in said
+    assert "CorrectionState.ROLLED_BACK" in said
+    assert tables.rows == [3, 1, 1]
 
 
 @pytest.mark.parametrize("where", ["before", "after"])

@@ -14,7 +14,14 @@ from datetime import datetime
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
-from headwater.versions.branches.delta_commits import GuardedCommit, call_with_defaults, has_identities, newest, path_of
+from headwater.versions.branches.delta_commits import (
+    GuardedCommit,
+    RestoredFiles,
+    call_with_defaults,
+    has_identities,
+    newest,
+    path_of,
+)
 from headwater.versions.branches.format_branches import FormatBranches
 from headwater.versions.branches.model import (
     Branch,
@@ -117,10 +124,23 @@ class DeltaBranches(FormatBranches):
 
         return replace(move, snapshot=self._commit(commit, move.previous, mark))
 
-    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+    def unreadable(self, snapshot: int) -> str | None:
         newest_version = int(self._snapshot.version())
-        if not 0 <= to <= newest_version:
-            raise BranchError(f"{self.name} has no version {to}: name one by its number, 0 to {newest_version}")
+        if not 0 <= snapshot <= newest_version:
+            return f"there is no such version: name one by its number, 0 to {newest_version}"
+        try:
+            then = call_with_defaults(self._log, "getSnapshotAt", snapshot)
+        except Exception as e:
+            if not _is_of_java(e):
+                raise
+            return "the log doesn't have it any more, since its retention is over: DESCRIBE HISTORY shows what it has"
+        files = RestoredFiles(self.spark, self._log, self._snapshot, then)
+        missing = next(filter(None, map(files.missing, files.added())), None)
+        return None if missing is None else f"VACUUM has deleted files of it, such as {missing}"
+
+    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+        if problem := self.unreadable(to):
+            raise BranchError(f"{self.name} can't go back to {to}: {problem}")
         version = self._commit(lambda guarded, mark: guarded.restore(to, mark), expected, mark)
         return MainRollBack(to, expected, version, expected)
 
@@ -190,7 +210,7 @@ class DeltaBranches(FormatBranches):
         try:
             then = call_with_defaults(self._log, "getSnapshotAt", version)
         except Exception as e:
-            if getattr(e, "java_exception", None) is None and getattr(e, "_origin", None) is None:
+            if not _is_of_java(e):
                 raise
             return False  # the log doesn't have it any more
         return self._paths(then.allFiles()) <= kept
@@ -238,6 +258,11 @@ class DeltaBranches(FormatBranches):
             return str(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
+
+
+def _is_of_java(error: Exception) -> bool:
+    """Return whether an error came from the JVM: py4j's own, or what pyspark made of it."""
+    return getattr(error, "java_exception", None) is not None or getattr(error, "_origin", None) is not None
 
 
 def _java_map(scala_map: Any) -> Iterator[tuple[str, str]]:

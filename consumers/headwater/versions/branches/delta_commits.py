@@ -44,12 +44,13 @@ class GuardedCommit:
         """Commit that the table has the files and columns of one of its versions again. Return the new version."""
         now, then = self._transaction.snapshot(), call_with_defaults(self._log, "getSnapshotAt", version)
         self._delta.DeltaLog.assertRemovable(now)
-        there, before = self._frame(now.allFiles()), self._frame(then.allFiles())
-        actions = self._jvm.java.util.ArrayList()
-        for file in _files(_without(before, there), now.allFiles()):
-            self._check_there(file, version)
+        files, actions = RestoredFiles(self._spark, self._log, now, then), self._jvm.java.util.ArrayList()
+        for file in files.added():
+            if missing := files.missing(file):
+                what = f"version {version} of {self._name} can't be restored"
+                raise BranchError(f"{what}: VACUUM has deleted files of it, such as {missing}")
             actions.add(file)
-        for file in _files(_without(there, before), now.allFiles()):
+        for file in files.removed():
             actions.add(file.remove())
         for action in _items(self._delta.DomainMetadataUtils.handleDomainMetadataForRestoreTable(then, now)):
             actions.add(action)
@@ -103,17 +104,39 @@ class GuardedCommit:
             found = getattr(found, part)
         return getattr(found, "MODULE$")
 
+
+class RestoredFiles:
+    """The files in which two versions of a table differ."""
+
+    def __init__(self, spark: SparkSession, log: Any, now: Any, then: Any) -> None:
+        self._spark: Final = spark
+        self._log: Final = log
+        self._like: Final = now.allFiles()
+        self._now: Final = self._frame(now.allFiles())
+        self._then: Final = self._frame(then.allFiles())
+
+    def added(self) -> Iterator[Any]:
+        """Yield the files of `then` that `now` lacks, or has with other rows deleted."""
+        return _files(_without(self._then, self._now), self._like)
+
+    def removed(self) -> Iterator[Any]:
+        """Yield the files of `now` that `then` lacks, or has with other rows deleted."""
+        return _files(_without(self._now, self._then), self._like)
+
+    def missing(self, file: Any) -> str | None:
+        """Return the file on the disk that isn't there, of a data file and of that with its deleted rows."""
+        inside: Any = self._spark
+        place, new_path = self._log.dataPath(), inside._jvm.org.apache.hadoop.fs.Path  # noqa: SLF001
+        paths, deleted = [new_path(path_of(str(place.toString()), str(file.path())))], file.deletionVector()
+        if deleted is not None and deleted.isOnDisk():
+            paths.append(deleted.absolutePath(place))
+        files = paths[0].getFileSystem(self._log.newDeltaHadoopConf())
+        return next((str(path) for path in paths if not files.exists(path)), None)
+
     def _frame(self, files: Any) -> DataFrame:
         from pyspark.sql import DataFrame  # noqa: PLC0415 - an extra
 
         return DataFrame(files.toDF(), self._spark)
-
-    def _check_there(self, file: Any, version: int) -> None:
-        path = self._jvm.org.apache.hadoop.fs.Path(path_of(str(self._log.dataPath().toString()), str(file.path())))
-        if not path.getFileSystem(self._log.newDeltaHadoopConf()).exists(path):
-            raise BranchError(
-                f"version {version} of {self._name} can't be restored: VACUUM has deleted files of it, such as {path}"
-            )
 
 
 def has_same_columns(one: Any, two: Any) -> bool:

@@ -83,6 +83,10 @@ class FormatBranches(ABC):
         """
 
     @abstractmethod
+    def unreadable(self, snapshot: int) -> str | None:
+        """Return why main can't be given the rows of one of the table's snapshots any more; None if it can."""
+
+    @abstractmethod
     def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
         """Give main the rows of one of the table's snapshots, in one commit that is made only if main is at `expected`:
         else a MainMovedError, which says where main is. A BranchError if there is no such snapshot any more.

@@ -123,13 +123,20 @@ class IcebergBranches(FormatBranches):
         self._set_main(move.snapshot, move.previous, mark, change)
         return move
 
-    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+    def unreadable(self, snapshot: int) -> str | None:
         self.look()
-        found = self._metadata.snapshot(to)
-        if found is None:
-            raise BranchError(f"{self.name} has no snapshot {to} any more: its metadata knows only what hasn't expired")
+        if self._metadata.snapshot(snapshot) is not None:
+            return None
+        return f"the table's metadata doesn't have it: it has expired. The oldest of main is {self._oldest()}"
+
+    def _oldest(self) -> int | None:
+        return next(reversed([one for one in self._ancestors(self.main_head()) if self._metadata.snapshot(one)]), None)
+
+    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+        if problem := self.unreadable(to):
+            raise BranchError(f"{self.name} can't go back to {to}: {problem}")
         self._set_main(to, expected, mark, lambda builder: builder)
-        parent, schema = _numbers_of(found)
+        parent, schema = _numbers_of(self._metadata.snapshot(to))
         return MainRollBack(to, expected, to, parent, schema)
 
     def marked_snapshot(self, previous: int | None, mark: str) -> int | None:

@@ -7,11 +7,11 @@ deletes snapshots of main instead, and passes over what others commit meanwhile.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timezone
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
+from headwater.versions.aligned.formats.paimon import files_of
 from headwater.versions.branches.format_branches import FormatBranches
 from headwater.versions.branches.model import (
     Branch,
@@ -22,10 +22,7 @@ from headwater.versions.branches.model import (
     MainRollBack,
     MoveKind,
 )
-
-_USER: Final = "headwater"
-_LAST: Final = 2**63 - 1
-"""The identifier that Paimon gives to the commits of batch jobs."""
+from headwater.versions.branches.paimon_commits import PaimonCommits, next_number, numbers_of
 
 
 class PaimonBranches(FormatBranches):
@@ -34,6 +31,7 @@ class PaimonBranches(FormatBranches):
     def look(self) -> None:
         self._table = self.loaded.reload().table.getTable()
         self._snapshots = self._table.snapshotManager()
+        self._commits = PaimonCommits(self.spark, self.name, self._table)
 
     @property
     def generation(self) -> str | None:
@@ -44,8 +42,7 @@ class PaimonBranches(FormatBranches):
         return str(self._table.location().toString())
 
     def main_head(self) -> int | None:
-        found = self._snapshots.latestSnapshotId()
-        return None if found is None else int(found)
+        return self._commits.head()
 
     def tagged_snapshot(self, tag: str) -> int:
         tags = self._tags()
@@ -100,17 +97,18 @@ class PaimonBranches(FormatBranches):
             )
         other, main = self._snapshots_of(branch.name), self.main_head()
         self._check_columns(branch, int(other.snapshot(branch.head).schemaId()))
-        shared = {_content(other.snapshot(number)) for number in _numbers(other)}
+        shared = {self._content(other.snapshot(number)) for number in numbers_of(other)}
         own = list[int]()
-        for number in reversed(_numbers(self._snapshots)):
-            if _content(self._snapshots.snapshot(number)) in shared:
+        for number in reversed(self._commits.numbers()):
+            if self._content(self._snapshots.snapshot(number)) in shared:
                 break
             own.append(number)
-        if main is not None and _content(self._snapshots.snapshot(main)) == _content(other.snapshot(branch.head)):
+        head = self._content(other.snapshot(branch.head))
+        if main is not None and self._content(self._snapshots.snapshot(main)) == head:
             return MainMove(branch, MoveKind.NOTHING, main, main)
         kind = MoveKind.REPLACE if own else MoveKind.FAST_FORWARD
         found = other.snapshot(branch.head)
-        return MainMove(branch, kind, main, _next(main), tuple(own), (), main, int(found.schemaId()))
+        return MainMove(branch, kind, main, next_number(main), tuple(own), (), main, int(found.schemaId()))
 
     def move_main(self, move: MainMove, mark: str = "") -> MainMove:
         if move.kind is MoveKind.NOTHING:
@@ -119,47 +117,43 @@ class PaimonBranches(FormatBranches):
         name = move.branch.name
         if self._head(name) != move.branch.head:
             raise MainMovedError(f"the branch {name} of {self.name} has got another commit: try again")
-        self._commit(self._snapshots_of(name).snapshot(move.branch.head), move.previous, mark)
+        content = self._snapshots_of(name).snapshot(move.branch.head)
+        self._commit(content, move.previous, mark, move.branch.tagged_snapshot)
         return move
 
-    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+    def unreadable(self, snapshot: int) -> str | None:
         self.look()
-        if not self._snapshots.snapshotExists(to):
-            raise BranchError(f"{self.name} has no snapshot {to}, or it has expired")
+        if self._snapshots.snapshotExists(snapshot):
+            return None
+        found = (
+            f"it has expired, or never was. The oldest that is there is {min(self._commits.numbers(), default=None)}"
+        )
+        tag = next((name for name, number in self._tags().items() if number == snapshot), None)
+        return found if tag is None else f"{found}; the tag {tag!r} has its rows: merge a branch that is made from it"
+
+    def roll_back(self, to: int, expected: int | None, mark: str = "") -> MainRollBack:
+        if problem := self.unreadable(to):
+            raise BranchError(f"{self.name} can't go back to {to}: {problem}")
         found = self._snapshots.snapshot(to)
-        number = self._commit(found, expected, mark)
+        number = self._commit(found, expected, mark, to)
         return MainRollBack(to, expected, number, expected, int(found.schemaId()))
 
     def marked_snapshot(self, previous: int | None, mark: str) -> int | None:
         self.look()
-        number = _next(previous)
+        number = next_number(previous)
         if not self._snapshots.snapshotExists(number):
             return None
         return number if self._snapshots.snapshot(number).commitUser() == mark else None
 
-    def _commit(self, content: Any, expected: int | None, mark: str) -> int:
-        """Make main's next snapshot, of the files that another one has. Return its number.
-
-        The snapshot's file is made only if there is none: whoever commits at the same time is before or behind it.
-        """
-        files, number = self._table.fileIO(), _next(expected)
-        if files.isObjectStore():
-            raise BranchError(
-                f"{self.name} is on an object store, where Paimon's commits are safe by a lock of its catalog alone: "
-                "insert the rows instead, while nobody else writes"
-            )
+    def _commit(self, content: Any, expected: int | None, mark: str, begun: int | None) -> int:
         if self.main_head() != expected:
             raise MainMovedError.of(self.name, self.main_head(), expected)
-        fields = json.loads(content.toJson())
-        fields |= {"id": number, "commitKind": "OVERWRITE", "commitUser": mark or _USER, "commitIdentifier": _LAST}
-        fields["timeMillis"] = time.time_ns() // 1_000_000
-        if not files.tryToWriteAtomic(self._snapshots.snapshotPath(number), json.dumps(fields)):
-            self.look()
-            raise MainMovedError.of(self.name, self.main_head(), expected)
-        self._snapshots.commitLatestHint(number)
+        number = self._commits.give(content, expected, mark, begun)
         self.look()
-        self.spark.sql(f"REFRESH TABLE {self.name}")
         return number
+
+    def _content(self, snapshot: Any) -> tuple[str, ...]:
+        return files_of(self._table, snapshot)
 
     def _check_columns(self, branch: Branch, schema: int) -> None:
         """Refuse a branch with columns of its own: main would get them by a commit before that of the rows."""
@@ -178,7 +172,7 @@ class PaimonBranches(FormatBranches):
     def expiry_risks(self, older_than: datetime) -> Sequence[ExpiryRisk]:
         """Main's expiry looks at main's snapshots and tags alone: it deletes files that only a branch still needs."""
         going = self._going(older_than)
-        staying = [number for number in _numbers(self._snapshots) if number not in going]
+        staying = [number for number in self._commits.numbers() if number not in going]
         tagged = [self._table.tagManager().taggedSnapshot(tag) for tag in self._tags()]
         kept = self._files(self._table, [*map(self._snapshots.snapshot, staying), *tagged])
         gone = self._files(self._table, map(self._snapshots.snapshot, going)) - kept
@@ -196,7 +190,7 @@ class PaimonBranches(FormatBranches):
 
     def unreadable_after(self, snapshots: Collection[int], older_than: datetime) -> set[int]:
         """By its number a snapshot can't be read any more, even where a tag keeps its files."""
-        staying = set(_numbers(self._snapshots)) - set(self._going(older_than))
+        staying = set(self._commits.numbers()) - set(self._going(older_than))
         return set(snapshots) - staying
 
     def _going(self, older_than: datetime) -> list[int]:
@@ -204,7 +198,7 @@ class PaimonBranches(FormatBranches):
         limit, newest = int(older_than.timestamp() * 1000), self.main_head()
         return [
             number
-            for number in _numbers(self._snapshots)
+            for number in self._commits.numbers()
             if number != newest and int(self._snapshots.snapshot(number).timeMillis()) < limit
         ]
 
@@ -213,7 +207,7 @@ class PaimonBranches(FormatBranches):
 
     def own_snapshots(self, branch: Branch) -> Sequence[int]:
         begun = branch.tagged_snapshot or 0
-        return [number for number in _numbers(self._snapshots_of(branch.name)) if number > begun]
+        return [number for number in numbers_of(self._snapshots_of(branch.name)) if number > begun]
 
     def _part(self, part: str) -> str:
         table, _, last = self.name.rpartition(".")
@@ -242,23 +236,6 @@ class PaimonBranches(FormatBranches):
             entries = table.store().newScan().withSnapshot(snapshot).plan().files(kind)
             found.update(str(entry.file().fileName()) for entry in entries)
         return found
-
-
-def _numbers(snapshots: Any) -> list[int]:
-    """Return the numbers of the snapshots that are there."""
-    first, last = snapshots.earliestSnapshotId(), snapshots.latestSnapshotId()
-    if first is None or last is None:
-        return []
-    return [number for number in range(int(first), int(last) + 1) if snapshots.snapshotExists(number)]
-
-
-def _next(number: int | None) -> int:
-    return 1 if number is None else number + 1
-
-
-def _content(snapshot: Any) -> tuple[str, str]:
-    """Return what tells a snapshot's rows from those of others: numbers come again."""
-    return str(snapshot.baseManifestList()), str(snapshot.deltaManifestList())
 
 
 def _columns(schema: Any) -> dict[str, Any]:

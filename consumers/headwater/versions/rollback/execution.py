@@ -51,7 +51,7 @@ class RollableTables(Protocol[T]):
     def open(self, name: str) -> T: ...
 
     def problem(self, name: str, snapshot: int) -> str | None:
-        """Return why a table can't be read at a snapshot any more; None if it can."""
+        """Return why a table can't be given the rows of a snapshot any more; None if it can."""
         ...
 
     def report(self, table: T, moved: MainRollBack, step: CorrectionStep) -> None:

@@ -1,9 +1,9 @@
-"""Plans a roll-back from the store alone, and from the checkpoints of aligned jobs. Nothing is changed, and no table is
-looked at."""
+"""Plans a roll-back from the store, and from the checkpoints of aligned jobs. Nothing is changed. Tables are looked at
+if the caller can do that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -30,13 +30,17 @@ def plan_rollback(
     asked: str | tuple[str, DataVersion],
     *,
     is_chain: bool = False,
+    problem: Callable[[str, int], str | None] | None = None,
     now: datetime | None = None,
 ) -> RollbackPlan:
     """Return how a table goes back to a snapshot, `"lake.ods.orders@4"`, and with `is_chain` all that was made from it;
     or how all tables of a data version of a group do, with all that was made from them.
 
-    A ConfigurationError says that there is no such table or snapshot, or that the newest snapshot isn't known to be
-    made from it.
+    `problem` says why a table can't have the rows of a snapshot any more, such as `SessionTables.problem`. Without it
+    the plan doesn't know which snapshots have expired.
+
+    A ConfigurationError says that there is no such table or snapshot, that it has expired, or that the newest snapshot
+    isn't known to be made from it.
     """
     until = complete_until(connection, now)
     sources = _source(connection, asked) if isinstance(asked, str) else _tables_of(asked[1])
@@ -44,6 +48,8 @@ def plan_rollback(
     found = TableFinder(connection, sources, is_chain=is_chain)
     if is_chain:
         _align(connection, found)
+    if problem is not None:
+        found.look(problem)
     answer = _check(connection, found)
     found.count_lost()
     jobs = JobFinder(connection, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -192,6 +192,24 @@ class TableFinder:
             table.format = write[0].format
         if table.verdict is RollbackVerdict.BACK and (table.format or "").lower() not in load_all(GROUP):
             table.stick(f"tables of {table.format or 'an unknown format'} aren't rolled back by headwater")
+
+    def look(self, problem: Callable[[str, int], str | None]) -> None:
+        """Let tables stay of which a snapshot has expired. A ConfigurationError if the user named one."""
+        for table in self.order:
+            if table.verdict is not RollbackVerdict.BACK or table.target is None:
+                continue
+            label, target = table.dataset.label, table.target
+            if (reason := problem(label, target)) is None:
+                continue
+            if table.is_source:
+                raise ConfigurationError(
+                    f"{label} can't go back to {target}, so nothing was done: {reason}. Name a snapshot that is still "
+                    f"there, or correct the rows: headwater correct plan {label}@SNAPSHOT"
+                )
+            table.stick(
+                f"{target} is its newest snapshot without what is rolled back, and it can't go back to that: {reason}. "
+                "Let its job make it anew, or drop it"
+            )
 
     def count_lost(self) -> None:
         """Find what each table loses that goes back."""

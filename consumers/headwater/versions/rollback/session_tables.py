@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from headwater.errors import ConfigurationError
 from headwater.events.jobs import Committed
 from headwater.events.names import JobName
 from headwater.lineage.store import Store
@@ -30,16 +31,10 @@ class SessionTables:
         return branches_of(self._spark, name)
 
     def problem(self, name: str, snapshot: int) -> str | None:
-        """Return why a table can't be read at a snapshot any more. Whether all files are there isn't looked at."""
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
-
         try:
-            self._spark.sql(f"SELECT * FROM {name} VERSION AS OF {snapshot} LIMIT 0").collect()  # noqa: S608
-        except Exception as e:
-            if not isinstance(e, PySparkException) and not hasattr(e, "java_exception"):  # of py4j's errors
-                raise
-            return f"it can't be read there any more: {str(e).strip().partition(chr(10))[0]}"
-        return None
+            return self.open(name).unreadable(snapshot)
+        except ConfigurationError as e:
+            return str(e)
 
     def report(self, table: FormatBranches, moved: MainRollBack, step: CorrectionStep) -> None:
         """Tell of the commit that gave a table the rows of one of its snapshots. Its barrier is always the same for a

@@ -71,7 +71,11 @@ class OutputPlanner:
         if strange := [write.kind for write in changing if write.kind not in _REPEATABLE]:
             self._obstacles.add(f"{label} was changed by {strange[0]}, which isn't run again")
         if any(write.branch for write in writes):
-            self._obstacles.add(f"{label} was written on the branch {writes[0].branch}, which isn't redirected")
+            branch = next(write.branch for write in writes if write.branch)
+            self._obstacles.add(
+                f"{label} was written on the branch {branch}, and no format lets a table of results stand behind a "
+                "branch's name: compare rows by `headwater table diff`"
+            )
         if any(write.snapshot is None for write in changing):
             self._obstacles.add(f"which snapshot of {label} the job made isn't known: {writes[0].candidates or '?'}")
         return RedirectedOutput(

@@ -100,9 +100,8 @@ class PaimonTable(AlignableTable):
             seen.setdefault(files, commit.snapshot)
         return found
 
-    def _files_of(self, snapshot: int) -> tuple[str, str]:
-        found = self._snapshots.snapshot(snapshot)
-        return str(found.baseManifestList()), str(found.deltaManifestList())
+    def _files_of(self, snapshot: int) -> tuple[str, ...]:
+        return files_of(self._table, self._snapshots.snapshot(snapshot))
 
     def _commit(self, number: int) -> SourceCommit:
         """The kind doesn't say what became of rows: UPDATE and DELETE append files in place of others, or compact the
@@ -164,6 +163,12 @@ class PaimonTable(AlignableTable):
             if is_earlier(user.rpartition("_")[0], mark):
                 return WriteSearch(None, is_certain=True)
         return WriteSearch(None, is_certain=newest >= (after or 0))
+
+
+def files_of(table: Any, snapshot: Any) -> tuple[str, ...]:
+    """Return what tells a snapshot's rows from those of others: its number comes again, and its lists are its own."""
+    manifests = table.store().manifestListFactory().create().readDataManifests(snapshot)
+    return str(snapshot.indexManifest()), *sorted(str(manifest.fileName()) for manifest in manifests)
 
 
 def runs_without_changes(commits: Sequence[SourceCommit]) -> Iterator[tuple[int, int]]:
