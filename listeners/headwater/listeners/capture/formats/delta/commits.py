@@ -35,6 +35,8 @@ class DeltaCommit:
     operation: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, int] = field(default_factory=dict)
+    timestamp: int | None = None
+    """What the log says of when it was made, in milliseconds."""
     overwrites: str | None = None
     """The session's partitionOverwriteMode, where the table has partitions."""
     table: Mapping[str, Any] | None = None
@@ -130,6 +132,7 @@ def _make_commit(note: Mapping[str, Any], found: Mapping[str, Any] | None) -> De
         operation=note.get("operation") or info.get("operation", ""),
         parameters=info.get("operationParameters") or _decode_parameters(note.get("parameters", {})),
         metrics=_counts(note.get("metrics") or info.get("operationMetrics") or {}),
+        timestamp=info.get("inCommitTimestamp") or info.get("timestamp") or note.get("timestamp"),
         overwrites=note.get("overwrites"),
         table=note.get("table"),
         metadata=note.get("metadata"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from headwater.events import Output
+from headwater.events.clock import moment_of
 from headwater.events.jobs import CommitKind, OverwriteScope, SinkSchema
 from headwater.listeners.capture.formats.delta.commits import (
     DeltaCommit,
@@ -62,6 +63,7 @@ def output_of(commit: DeltaCommit, sink: SinkSchema) -> Output:
         rows=_first_number(commit, _ROWS),
         bytes=_first_number(commit, _BYTES),
         files=_first_number(commit, _FILES),
+        snapshot_time=None if commit.timestamp is None else moment_of(commit.timestamp * 1000),
     )
 
 

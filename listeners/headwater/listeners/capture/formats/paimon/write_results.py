@@ -111,6 +111,7 @@ def make_output(
         made_from=() if compacts else None,
         rows=None if compacts else commit.get("rows"),
         bytes=None if compacts else commit.get("bytes"),
+        files=None if compacts else commit.get("files"),
         snapshot_time=None if "time" not in commit else moment_of(commit["time"] * 1000),
     )
 

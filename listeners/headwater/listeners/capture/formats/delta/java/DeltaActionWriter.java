@@ -29,7 +29,9 @@ final class DeltaActionWriter {
 
     static void commitInfo(CommitInfo info, Json json) {
         if (info == null) return;
-        json.entry("operation", info.operation()).key("parameters");
+        json.entry("operation", info.operation());
+        if (info.timestamp() != null) json.entry("timestamp", info.timestamp().getTime());
+        json.key("parameters");
         texts(info.operationParameters(), json);
         Object metrics = ScalaOptions.get(info.operationMetrics());
         if (metrics != null) {

@@ -73,13 +73,15 @@ public final class PaimonHook {
     private static void added(List entries, Json json) {
         long rows = 0;
         long bytes = 0;
+        long files = 0;
         for (int i = 0; i < entries.size(); i++) {
             ManifestEntry entry = (ManifestEntry) entries.get(i);
             if (entry.kind() != FileKind.ADD) continue;
             rows += entry.file().rowCount();
             bytes += entry.file().fileSize();
+            files++;
         }
-        json.entry("rows", rows).entry("bytes", bytes);
+        json.entry("rows", rows).entry("bytes", bytes).entry("files", files);
     }
 
     private static Field standard() throws Exception {
