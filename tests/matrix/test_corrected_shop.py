@@ -95,7 +95,17 @@ class SessionShop:
         assert (len(ran.stages), ran.taken_over, ran.behind) == (3, 1, {})
         return name
 
-    def _run_job(self, name: str, _: str, table: str, mirrors: Sequence[Mirror], resets: Sequence[str]) -> None:
+    def _run_job(
+        self,
+        name: str,
+        _: str,
+        table: str,
+        mirrors: Sequence[Mirror],
+        resets: Sequence[str],
+        *,
+        checkpoints: Mapping[str, str],
+    ) -> None:
+        assert checkpoints == {}, "nothing of the shop is a stream"
         for mirror in mirrors:
             if mirror.table in resets:
                 set_back(self.spark, mirror)

@@ -58,7 +58,16 @@ class _Jobs:
     spark: Any
     store: Store
 
-    def run(self, name: str, _: str, command: str, mirrors: Sequence[Mirror], resets: Sequence[str]) -> None:
+    def run(
+        self,
+        name: str,
+        _: str,
+        command: str,
+        mirrors: Sequence[Mirror],
+        resets: Sequence[str],
+        *,
+        checkpoints: Mapping[str, str],  # noqa: ARG002 - none of the demo's jobs is a stream that is corrected
+    ) -> None:
         for mirror in mirrors:
             if mirror.table in resets:
                 job_driver.set_back(self.spark, mirror)
