@@ -108,9 +108,10 @@ class TwiceAway:
             raise TransientError("the store doesn't answer")
         return "a barrier"
 
-    def play(self, step: object, barrier: Any) -> None:
+    def play(self, step: object, barrier: Any) -> bool:
         self.played.append(barrier)
         self.query.stop()
+        return True
 
 
 def test_a_continuous_job_waits_for_a_store_that_is_away(
