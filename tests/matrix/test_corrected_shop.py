@@ -104,8 +104,10 @@ class SessionShop:
         resets: Sequence[str],
         *,
         checkpoints: Mapping[str, str],
+        should_continue: Callable[[], bool],
     ) -> None:
         assert checkpoints == {}, "nothing of the shop is a stream"
+        assert should_continue()
         for mirror in mirrors:
             if mirror.table in resets:
                 set_back(self.spark, mirror)

@@ -63,6 +63,11 @@ def _run(parser: Flags) -> None:
     parser.switch("dry-run", "say what would run, and run nothing")
 
 
+def _abort(parser: Flags) -> None:
+    _correction(parser)
+    parser.flags("dropped", str, "a table of its that was dropped since, and its mirror with it", "TABLE")
+
+
 def _diff(parser: Flags) -> None:
     _correction(parser)
     parser.word("table", str, "one of its tables; without it all", "TABLE", "?")
@@ -226,13 +231,15 @@ def diff(given: Namespace, output: CommandOutput) -> int:
     "End a correction before it is switched: all of its mirrors are removed. Production was never touched.",
     "headwater correct abort c-20260301-orders-4f2a --dry-run",
     "headwater correct abort c-20260301-orders-4f2a --yes",
-    flags=[add_store, _correction, add_erasing, add_properties],
+    flags=[add_store, _abort, add_erasing, add_properties],
 )
 def abort(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.correction.execution.corrector import Corrector  # noqa: PLC0415
 
     with open_given_store(given, readonly=given.dry_run) as store:
-        corrector = Corrector(store, given.correction, lambda: tables_of(given, "abort"), report_progress)
+        corrector = Corrector(
+            store, given.correction, lambda: tables_of(given, "abort", given.dropped), report_progress
+        )
         found = corrector.load()
         _give_mirrors(found, output)
 
@@ -328,12 +335,12 @@ def planner_of(store: Store, given: Namespace) -> Callable[[Correction], Correct
 
 
 @contextmanager
-def tables_of(given: Namespace, name: str) -> Generator[CorrectionTables]:
+def tables_of(given: Namespace, name: str, dropped: Sequence[str] = ()) -> Generator[CorrectionTables]:
     """Open the tables of a correction in a session of the command's own."""
     from headwater.versions.correction.execution.spark_tables import SparkCorrectionTables  # noqa: PLC0415
 
     with _session(given, name) as spark:
-        yield SparkCorrectionTables(spark)
+        yield SparkCorrectionTables(spark, dropped)
 
 
 @contextmanager

@@ -208,8 +208,10 @@ class AlignedShop:
         resets: Sequence[str],
         *,
         checkpoints: Mapping[str, str],
+        should_continue: Callable[[], bool],
     ) -> None:
         assert not checkpoints  # aligned jobs have none of Spark's
+        assert should_continue()
         self.meanwhile()
         self.meanwhile = lambda: None
         spark = self.driver.spark

@@ -85,7 +85,7 @@ class MemoryTables(CorrectionTables):
             name=name,
             begins_at=there.head,
             begins_at_in_table=begins,
-            expected=table.head,
+            expected=begins,
         )
 
     def remove_mirror(self, table: str, branch: str) -> None:
@@ -137,8 +137,10 @@ class MemoryRunner:
         resets: Sequence[str],
         *,
         checkpoints: Mapping[str, str],
+        should_continue: Callable[[], bool] = lambda: True,
     ) -> None:
         assert not checkpoints  # these jobs are no streams
+        assert should_continue()
         self.tables.kills.pass_one()
         there = {mirror.table: self.tables.mirrors[mirror.name] for mirror in mirrors}
         for mirror in mirrors:

@@ -76,6 +76,9 @@ class MemorySwitchTables(SwitchTables):
     def head_of_mirror(self, table: str, branch: str) -> int | None:
         return 9 if table in self.mirrors else None
 
+    def problem(self, table: str, branch: str) -> None:
+        pass
+
     def switch(self, switch: TableSwitch) -> int:
         return self._commit(switch.table, switch.expected, self.mirrors[switch.table], switch.mark)
 

@@ -46,8 +46,8 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryTables:
         yield None
 
     monkeypatch.setattr(spark_tables, "command_session", command_session)
-    monkeypatch.setattr(correction_tables, "SparkCorrectionTables", lambda _: memory)
-    monkeypatch.setattr(reruns.JobRunner, "run", lambda _, *words, **more: runner.run(*words, **more))
+    monkeypatch.setattr(correction_tables, "SparkCorrectionTables", lambda *_: memory)
+    monkeypatch.setattr(reruns.JobRunner, "run", lambda _, *words, **flags: runner.run(*words, **flags))
     return memory
 
 
@@ -68,7 +68,7 @@ def test_the_life_of_a_correction(tmp_path: Path, tables: MemoryTables, capsys: 
     begun = ask(capsys, "begin", "orders@4")
     name = begun["correction"]
     assert [(each["table"], each["takes_account_of"]) for each in begun["mirrors"]] == [
-        *((ORDERS, "5"), (DETAILS, "3"), (REVENUE, "2"), (TOP10, "1")),
+        *((ORDERS, "4"), (DETAILS, "1"), (REVENUE, "2"), (TOP10, "1")),
     ]
     [listed] = ask(capsys, "list")["corrections"]
     assert (listed["name"], listed["table"], listed["snapshot"], listed["state"]) == (name, ORDERS, "4", "OPEN")

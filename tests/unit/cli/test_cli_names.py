@@ -130,6 +130,7 @@ OF_OTHER_THINGS: Final = {
     ),  # of Spark's catalogs, and of the table itself
     "store init": {"catalog"},  # it is given a name here
     "correct diff": {"table", "key", "ignore"},  # looked for among the correction's own
+    "correct abort": {"dropped"},  # of a table that isn't there any more; another name changes nothing
     "validate": {"pin", "key", "ignore", "keep", "sink", "run", "group"},  # looked for when the plan is made
     "writer run": {"group"},  # of consumers of the bus
     "pipeline run": {"group"},

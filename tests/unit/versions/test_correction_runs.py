@@ -7,14 +7,17 @@ is worked out by hand, and a step that is done twice or not at all shows in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
-from headwater.errors import ConfigurationError
-from headwater.lineage.store import Store
+from headwater.errors import ConfigurationError, TransientError
+from headwater.lineage.store import Store, open_store
+from headwater.local import Service
 from headwater.versions.correction import (
     CorrectionMode,
     CorrectionPlan,
@@ -29,6 +32,7 @@ from headwater.versions.correction.execution.stages import stages_of
 from headwater.versions.correction.execution.tables import CorrectionError
 from headwater.versions.correction.journal import (
     Correction,
+    CorrectionEntry,
     CorrectionState,
     StepKind,
     StepState,
@@ -37,7 +41,7 @@ from headwater.versions.correction.journal import (
 from tests.kit.lineage.scripted_producer import at
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.lineage.stories import StoryProducer
-from tests.kit.stores import open_new_store
+from tests.kit.stores import open_new_store, own_database
 from tests.kit.versions.corrections import ALL, RUNS, order_warehouse
 from tests.kit.versions.memory_correction import KilledError, MemoryRunner, MemoryTable, MemoryTables
 
@@ -235,6 +239,52 @@ def test_a_death_at_any_point_changes_nothing(warehouse: Warehouse) -> None:
         dying.correct_orders()
         dying.run(again)
         assert dying.rows() == TRUTH, point
+
+
+class LostConnections:
+    """Ends the connection of one transaction of the journal, when all but its commit is done."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.at, self.count = 0, 0
+        original = CorrectionEntry._transaction
+
+        @contextmanager
+        def transaction(entry: CorrectionEntry) -> Generator[Connection]:
+            with original(entry) as connection:
+                yield connection
+                self.count += 1
+                if self.count == self.at:
+                    backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+                    with entry._store.engine.connect() as other:
+                        other.exec_driver_sql(f"SELECT pg_terminate_backend({backend}, 5000)")
+
+        patch.setattr(CorrectionEntry, "_transaction", transaction)
+
+
+@pytest.mark.slow
+@pytest.mark.database
+def test_a_connection_that_is_lost_in_any_write_of_the_journal_changes_nothing(
+    postgres: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends it, as when it is restarted. It finds a write that is taken for done although it was rolled
+    back, and a store that can't be used again."""
+    lost = LostConnections(monkeypatch)
+    with own_database(postgres) as url, open_store(url) as store:
+        warehouse = new_warehouse(store)
+        do_all(warehouse)
+        for at_write in range(1, lost.count + 1):
+            lost.at, lost.count, known = at_write, 0, corrections_of(store)
+            dying = replace(warehouse, tables=new_tables()).with_runner()
+            with pytest.raises(TransientError):
+                do_all(dying)
+            lost.at = 0
+            new = [name for name in corrections_of(store) if name not in known]
+            again = Corrector(store, new[0], dying.tables.opening) if new else dying.begin()
+            if again.load().state is CorrectionState.BEGINNING:
+                again.make_mirrors()
+            dying.correct_orders()
+            dying.run(again)
+            assert dying.rows() == TRUTH, at_write
 
 
 def test_a_death_while_it_is_aborted_leaves_nothing_behind(warehouse: Warehouse) -> None:

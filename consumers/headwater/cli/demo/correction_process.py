@@ -65,8 +65,7 @@ class _Jobs:
         command: str,
         mirrors: Sequence[Mirror],
         resets: Sequence[str],
-        *,
-        checkpoints: Mapping[str, str],  # noqa: ARG002 - none of the demo's jobs is a stream that is corrected
+        **_others: Any,
     ) -> None:
         for mirror in mirrors:
             if mirror.table in resets:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import uuid4
 
 from headwater.versions.branches.delta_commits import (
@@ -19,6 +19,7 @@ from headwater.versions.branches.delta_commits import (
     RestoredFiles,
     call_with_defaults,
     has_identities,
+    has_same_columns,
     newest,
     path_of,
 )
@@ -33,6 +34,9 @@ from headwater.versions.branches.model import (
     MoveKind,
 )
 from headwater.versions.spark_tables import find_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _PROPERTY: Final = "headwater.branch"
 _BETWEEN: Final = "__"
@@ -170,11 +174,20 @@ class DeltaBranches(FormatBranches):
         self.spark.sql(f"REFRESH TABLE {self.name}")
         return version
 
+    def has_changed_columns(self, branch: Branch) -> bool:
+        """The clone has the columns that main had, and those that it got itself."""
+        main, log = self._snapshot.metadata(), self._clone_log(branch)
+        known = (newest(log), call_with_defaults(log, "getSnapshotAt", 0))
+        return not any(has_same_columns(main, each.metadata()) for each in known)
+
     def _clone_snapshot(self, branch: Branch) -> Any:
+        return newest(self._clone_log(branch))
+
+    def _clone_log(self, branch: Branch) -> Any:
         found = find_table(self.spark, self.name_of(branch))
         if found is None:
             raise BranchError(f"{self.name} has no branch {branch.name!r} any more")
-        return newest(found.table.deltaLog())
+        return found.table.deltaLog()
 
     def forget_former_main(self, move: MainMove) -> None:
         """Its versions stay in the log, until VACUUM and the log's retention take them."""
@@ -263,6 +276,17 @@ class DeltaBranches(FormatBranches):
 def _is_of_java(error: Exception) -> bool:
     """Return whether an error came from the JVM: py4j's own, or what pyspark made of it."""
     return getattr(error, "java_exception", None) is not None or getattr(error, "_origin", None) is not None
+
+
+def drop_clone(spark: SparkSession, table: str, branch: str) -> None:
+    """Drop a branch whose table was dropped, or dropped and made again: it belongs to no table then."""
+    parent, _, last = table.rpartition(".")
+    name = f"{parent}.`{last.strip('`')}{_BETWEEN}{branch}`".lstrip(".")
+    found = find_table(spark, name)
+    if found is None or found.provider != DeltaBranches.format:
+        return
+    if dict(_java_map(newest(found.table.deltaLog()).metadata().configuration())).get(_PROPERTY) == branch:
+        spark.sql(f"DROP TABLE {name}")
 
 
 def _java_map(scala_map: Any) -> Iterator[tuple[str, str]]:

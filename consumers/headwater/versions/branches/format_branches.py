@@ -123,6 +123,10 @@ class FormatBranches(ABC):
         """Return the table that a branch is in itself; None where it is a part of this one."""
         return None
 
+    def has_changed_columns(self, branch: Branch) -> bool:  # noqa: ARG002 - for formats whose branches have their own
+        """Return whether main got other columns since a branch was made, which a move of main would take back."""
+        return False
+
     def create_mirror(self, branch: Branch) -> None:
         """Make a branch of a correction, at its snapshot: no tag of the user's is needed."""
         self.create(branch)

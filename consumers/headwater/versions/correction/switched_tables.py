@@ -51,11 +51,18 @@ class SparkSwitchTables(SwitchTables):
         found = _find(self._formats(table), branch)
         return None if found is None else found.head
 
+    def problem(self, table: str, branch: str) -> str | None:
+        formats = self._formats(table)
+        if not formats.has_changed_columns(_require(_find(formats, branch), table)):
+            return None
+        return (
+            f"{table} has got other columns since its mirror was made, and the switch would take them away: change the "
+            "mirror by the same ALTER TABLE (`headwater correct sql`), or abort the correction and begin it again"
+        )
+
     def switch(self, switch: TableSwitch) -> int:
         formats = self._formats(switch.table)
-        branch = _find(formats, switch.branch)
-        if branch is None:
-            raise BranchError(f"the mirror of {switch.table} is gone: abort the correction, and begin it again")
+        branch = _require(_find(formats, switch.branch), switch.table)
         if branch.head != switch.head:
             raise MainMovedError(f"the mirror of {switch.table} was written to since the switch was begun")
         planned = formats.plan_move(branch)
@@ -183,7 +190,10 @@ def _find(formats: FormatBranches, branch: str) -> Branch | None:
 
 def _require(branch: Branch | None, table: str) -> Branch:
     if branch is None:
-        raise BranchError(f"the mirror of {table} is gone: abort the correction, and begin it again")
+        raise BranchError(
+            f"the mirror of {table} is gone: take back by `headwater correct switch … --back` what was switched, abort "
+            "the correction, and begin it again"
+        )
     return branch
 
 

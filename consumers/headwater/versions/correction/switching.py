@@ -86,6 +86,10 @@ class SwitchTables(ABC):
         """Return the newest snapshot of a table's mirror; None if there is no such mirror."""
 
     @abstractmethod
+    def problem(self, table: str, branch: str) -> str | None:
+        """Return why a mirror can't take its table's place, whatever the heads of both are; None if it can."""
+
+    @abstractmethod
     def switch(self, switch: TableSwitch) -> int:
         """Put a mirror in its table's place in one commit with the mark, and return the table's snapshot afterwards. A
         MainMovedError if the table is somewhere else than expected, or the mirror has another head."""
@@ -301,7 +305,9 @@ class Switcher:
             try:
                 snapshot = tables.switch(each)
             except MainMovedError as e:
-                raise self._refuse(e, tables, switched) from e
+                snapshot = tables.find(each.table, each.expected, each.mark)  # by a process that was slower to end
+                if snapshot is None:
+                    raise self._refuse(e, tables, switched) from e
         done = replace(each, snapshot=snapshot)
         tables.report(done, switched)
         self._journal.move_step(self._epoch, step, StepState.DONE, done.to_detail())
@@ -385,6 +391,8 @@ def _check_ready(found: Correction, tables: SwitchTables) -> list[TableSwitch]:
     if moved:
         words = f"production has gone on since {found.name} was run last, so nothing was switched: {run}."
         raise SwitchRefusedError("\n  - ".join([words, *moved]))
+    if problems := [each for table in mirrors if (each := tables.problem(table, mirrors[table]["branch"]))]:
+        raise SwitchRefusedError("\n  - ".join(["nothing was switched:", *problems]))
     return [
         TableSwitch(
             table.table,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
-from headwater.errors import ConfigurationError
+from headwater.errors import ConfigurationError, TransientError
 from headwater.lineage.store import Store
 from headwater.versions.aligned.claims import GroupClaims
 from headwater.versions.correction.execution.aligned_reruns import (
@@ -366,7 +366,7 @@ class Corrector:
                 resets = tuple(table for table in stage.writes if table not in kept)
                 given = with_checkpoint(command, forks)
                 again = () if number or run.since is not None else resets
-                run_command(self._journal.name, stage.name, given, mirrors, again, checkpoints=checkpoints)
+                run_command(self._journal.name, stage.name, given, mirrors, again, checkpoints=checkpoints, should_continue=self._is_own)
             for each in aligned:
                 check_played(each, self._journal.name, detail["since"])
             require_all_read(forks.values())
@@ -378,6 +378,13 @@ class Corrector:
         self._journal.move_step(self._epoch, step, StepState.DONE, {**detail, "seconds": seconds})
         self._report(f"jobs {place}: {stage.name}: done, {seconds} s")
         return step.number
+
+    def _is_own(self) -> bool:
+        """Return whether no other process has taken the correction over, as far as the store can be asked."""
+        try:
+            return self.load().status.epoch == self._epoch
+        except TransientError:
+            return True
 
     def _note_expected(self, look: _Look) -> None:
         """Note which snapshots production must still have for the mirrors to be what they stand for."""

@@ -1,17 +1,19 @@
-"""A job's own process on the mirrors: `python -m headwater.versions.correction.execution.job_driver REQUEST`.
+"""A job's own process on the mirrors: `python -m headwater.versions.correction.execution.job_driver REQUEST PIPE`.
 
 With the first SparkSession of the job, before the job gets it, the mirrors that it writes are set back to where they
 began; then the lens is put in, and stays until the process is gone. How the job ended is the last thing that is
-written.
+written. PIPE is a file descriptor, whose other end the corrector holds: when that is closed, the process ends at once.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from collections.abc import Sequence
 from functools import wraps
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 from headwater.errors import HeadwaterError
@@ -131,7 +133,22 @@ def set_back(spark: Any, mirror: Mirror) -> None:
     formats.reset(there, mirror.begins_at)
 
 
+def end_with_corrector(pipe: int) -> None:
+    """End this process as soon as the other end of a pipe is closed, with its JVM first: that still commits else."""
+
+    def wait() -> None:
+        os.read(pipe, 1)
+        context: Any = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+        java = getattr(getattr(context, "_gateway", None), "proc", None)
+        if java is not None:
+            java.kill()
+        os._exit(_REFUSED)
+
+    Thread(target=wait, name="headwater-corrector-watch", daemon=True).start()
+
+
 def main(arguments: Sequence[str]) -> None:
+    end_with_corrector(int(arguments[1]))
     RerunDriver(load_request(Path(arguments[0]).read_bytes())).run()
 
 

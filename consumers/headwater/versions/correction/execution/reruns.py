@@ -1,7 +1,12 @@
-"""A job's processes on the mirrors: each runs one command of its, as `headwater run` runs a script."""
+"""A job's processes on the mirrors: each runs one command of its, as `headwater run` runs a script.
+
+A job's process ends when that of its corrector is gone, or when another one has taken the correction over: that one
+runs the job anew, and both would write the same mirrors.
+"""
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -17,6 +22,7 @@ from headwater.versions.correction.execution.tables import CorrectionError, Mirr
 
 _DRIVER: Final = "headwater.versions.correction.execution.job_driver"
 _SECONDS_TO_END: Final = 60.0
+_LOOK_EVERY_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,7 @@ class CommandRunner(Protocol):
         /,
         *,
         checkpoints: Mapping[str, str],
+        should_continue: Callable[[], bool],
     ) -> None: ...
 
 
@@ -79,8 +86,10 @@ class JobRunner:
         resets: Sequence[str],
         *,
         checkpoints: Mapping[str, str],
+        should_continue: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Run a command of a job. What it prints goes to standard error. A CorrectionError says why it isn't done."""
+        """Run a command of a job. What it prints goes to standard error. A CorrectionError says why it isn't done: also
+        if it was ended because it shouldn't continue."""
         with tempfile.TemporaryDirectory(prefix="headwater-correct-") as folder:
             request = RerunRequest(
                 correction=correction,
@@ -94,7 +103,7 @@ class JobRunner:
             )
             file = Path(folder) / "request.json"
             file.write_bytes(dump_request(request))
-            code = _run_process([sys.executable, "-m", _DRIVER, str(file)])
+            code = _run_process([sys.executable, "-m", _DRIVER, str(file)], should_continue)
             outcome_file = Path(request.outcome_file)
             if outcome_file.exists():
                 outcome = load_outcome(outcome_file.read_bytes())
@@ -133,10 +142,20 @@ def _failure(correction: str, job: str, command: str, outcome: RerunOutcome) -> 
     )
 
 
-def _run_process(command: Sequence[str]) -> int:
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno()) as process:  # noqa: S603
+def _run_process(command: Sequence[str], should_continue: Callable[[], bool]) -> int:
+    """Run a job's process. It reads a pipe whose other end is here alone, and ends at once when that is closed."""
+    given, held = os.pipe()
+    started = [*command, str(given)]
+    with (
+        os.fdopen(held, "wb") as own_end,
+        subprocess.Popen(started, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno(), pass_fds=[given]) as process,  # noqa: S603
+    ):
+        os.close(given)
         try:
-            return process.wait()
+            while (code := _wait(process)) is None:
+                if not should_continue():
+                    own_end.close()
+                    return process.wait()
         except BaseException:
             process.terminate()
             try:
@@ -144,3 +163,11 @@ def _run_process(command: Sequence[str]) -> int:
             except subprocess.TimeoutExpired:
                 process.kill()
             raise
+    return code
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int | None:
+    try:
+        return process.wait(_LOOK_EVERY_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None

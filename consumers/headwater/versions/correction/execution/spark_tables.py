@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import AlignableTable, CommitEffect, SourceCommit
+from headwater.versions.branches.delta import drop_clone
 from headwater.versions.branches.format_branches import FormatBranches, branches_of
-from headwater.versions.branches.model import Branch
+from headwater.versions.branches.model import Branch, BranchError
 from headwater.versions.correction.execution.tables import CorrectionError, CorrectionTables, LaterCommits, Mirror
 from headwater.versions.correction.model import PlannedTable
 from headwater.versions.validation.results import full_name
@@ -21,14 +22,16 @@ if TYPE_CHECKING:
 class SparkCorrectionTables(CorrectionTables):
     """Uses the session's JVM, without a lens."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, dropped: Collection[str] = ()) -> None:
+        """`dropped` are tables that aren't there any more, as the user says: else a session that lacks their catalog
+        would take mirrors for gone that are there."""
         self._spark = spark
+        self._dropped = frozenset(dropped)
         self._looker = TableLooker(spark)
 
     def make_mirror(self, planned: PlannedTable, branch: str) -> Mirror:
         formats = branches_of(self._spark, full_name(planned.table))
-        expected = formats.main_head()
-        begins = planned.starts_at if planned.starts_at is not None else expected
+        begins = formats.main_head() if planned.starts_at is None else planned.starts_at
         if begins is None:
             raise CorrectionError(f"{planned.table} has no snapshot any more: plan the correction anew")
         found = _find(formats, branch)
@@ -54,14 +57,21 @@ class SparkCorrectionTables(CorrectionTables):
             name=formats.name_of(found),
             begins_at=found.head,
             begins_at_in_table=begins,
-            expected=expected,
+            expected=begins,
         )
 
     def remove_mirror(self, table: str, branch: str) -> None:
-        formats = branches_of(self._spark, full_name(table))
-        found = _find(formats, branch)
-        if found is not None:
-            formats.delete_mirror(found)
+        name = full_name(table)
+        try:
+            formats = branches_of(self._spark, name)
+        except BranchError as e:
+            if table not in self._dropped:
+                raise BranchError(f"{e}. If it was dropped, say --dropped {table}") from e
+        else:
+            found = _find(formats, branch)
+            if found is not None:
+                formats.delete_mirror(found)
+        drop_clone(self._spark, name, branch)
 
     def head_of_table(self, table: str) -> int | None:
         return self._looker.source(full_name(table), anew=True).newest()
@@ -126,8 +136,18 @@ class SparkCorrectionTables(CorrectionTables):
         if not added:
             return None
         rows = source.additions(source.at(since), source.at(until), added)
+        self._check_columns(mirror, rows.columns)
         target.write_marked(mark, lambda: rows.writeTo(mirror.name).append())
         return self.head_of_mirror(mirror)
+
+    def _check_columns(self, mirror: Mirror, columns: Sequence[str]) -> None:
+        there = self._spark.table(mirror.name).columns
+        if differing := sorted({*columns}.symmetric_difference(there)):
+            raise CorrectionError(
+                f"{mirror.table} and its mirror have other columns ({', '.join(differing)}), so what production has "
+                "added can't be taken over: change the mirror by the same ALTER TABLE (`headwater correct sql`), or "
+                "abort the correction and begin it again"
+            )
 
 
 def _until(source: AlignableTable, since: int, until: int) -> list[SourceCommit]:
