@@ -13,10 +13,22 @@ import pytest
 
 from headwater.versions.correction.execution.reruns import JobRunner
 from headwater.versions.correction.execution.tables import CorrectionError
+from tests.kit.versions.kill_rounds import VICTIMS, KillRounds, play_rounds
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow]
 
+SAMPLE = {
+    "switch": ("after commit of Iceberg", "after commit of Delta"),
+    "correction": (
+        "after begin mirror",
+        "within run job",
+        "after run take-over",
+        "after switch commit",
+        "after abort removal",
+        "after rollback commit",
+    ),
+}
 JOB = """
 import os, sys, threading
 from pathlib import Path
@@ -67,5 +79,19 @@ def test_a_job_ends_with_its_corrector_that_is_killed(command: str, tmp_path: Pa
 def test_a_job_ends_when_another_process_takes_its_correction_over(command: str, tmp_path: Path) -> None:
     seen = (tmp_path / "pid").exists
     with pytest.raises(CorrectionError, match="its process ended before it was through"):
-        JobRunner().run("c-20260301-orders-4f2a", "job", command, [], [], should_continue=lambda: not seen())
+        JobRunner().run(
+            "c-20260301-orders-4f2a", "job", command, [], [], checkpoints={}, should_continue=lambda: not seen()
+        )
     assert not is_running(job_in(tmp_path))
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", VICTIMS)
+def test_the_end_is_the_same_whoever_is_killed(name: str, tmp_path: Path) -> None:
+    """A few points of each command, in real processes; `tests.benchmarks.correction_rounds` plays all of them."""
+    rounds = KillRounds(VICTIMS[name], tmp_path)
+    rounds.begin()
+    play_rounds(rounds, [(point, 1) for point in SAMPLE[name]], print, lambda: True)
+    assert rounds.ends == 0, "a point wasn't reached"

@@ -93,9 +93,11 @@ class Shop:
         resets: Sequence[str],
         *,
         checkpoints: Mapping[str, str],
+        should_continue: Callable[[], bool] = lambda: True,
     ) -> None:
         """Run the stream on the mirrors, as a process of its own does."""
         assert (command, resets) == ("totals.py", ())
+        assert should_continue()
         asked = lens_of(correction, {mirror.table: mirror for mirror in mirrors}, (), checkpoints)
         with lens(
             self.driver.spark, redirects=asked.redirects, name=asked.name, writes_elsewhere=False, reads_elsewhere=True

@@ -366,7 +366,15 @@ class Corrector:
                 resets = tuple(table for table in stage.writes if table not in kept)
                 given = with_checkpoint(command, forks)
                 again = () if number or run.since is not None else resets
-                run_command(self._journal.name, stage.name, given, mirrors, again, checkpoints=checkpoints, should_continue=self._is_own)
+                run_command(
+                    self._journal.name,
+                    stage.name,
+                    given,
+                    mirrors,
+                    again,
+                    checkpoints=checkpoints,
+                    should_continue=self._is_own,
+                )
             for each in aligned:
                 check_played(each, self._journal.name, detail["since"])
             require_all_read(forks.values())
