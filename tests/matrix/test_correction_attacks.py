@@ -19,7 +19,7 @@ from headwater.versions.correction.switched_tables import SparkSwitchTables
 from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.stores import open_new_store
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, BranchedTable
-from tests.matrix.test_correction_mirrors import CORRECTION, planned, rows_of, tagged_snapshot
+from tests.kit.versions.mirrors import CORRECTION, planned, rows_of, tagged_snapshot
 
 pytestmark = [
     pytest.mark.long,

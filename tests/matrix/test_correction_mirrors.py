@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from headwater.lens import lens
-from headwater.lineage.questions.commit_facts import Amount
-from headwater.versions.branches.format_branches import branches_of
-from headwater.versions.correction import PlannedTable, TableVerdict
 from headwater.versions.correction.execution.job_driver import set_back
 from headwater.versions.correction.execution.redirects import lens_of
 from headwater.versions.correction.execution.spark_tables import SparkCorrectionTables
-from headwater.versions.correction.execution.tables import Mirror, mirror_branch
+from headwater.versions.correction.execution.tables import mirror_branch
 from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS, BranchedTable
+from tests.kit.versions.mirrors import CORRECTION, planned, rows_of, tagged_snapshot
 
 pytestmark = [
     pytest.mark.long,
@@ -24,35 +20,12 @@ pytestmark = [
 ]
 
 driver = shared_driver_fixture(EXTENSIONS)
-CORRECTION = "c-20260301-t-4f2a"
 BRANCH = mirror_branch(CORRECTION)
 
 
 @pytest.fixture(params=FORMATS)
 def table(request: pytest.FixtureRequest, driver: Driver) -> BranchedTable:
     return BranchedTable(driver, request.param, driver.database(CATALOGS[request.param]))
-
-
-def planned(table: BranchedTable, starts_at: int | None) -> PlannedTable:
-    about: dict[str, Any] = {"snapshots": (), "newest": None, "last_right": None, "mirror": None, "made_from": ()}
-    return PlannedTable(
-        **about,
-        table=table.name,
-        format=table.format.upper(),
-        verdict=TableVerdict.WRONG,
-        is_source=True,
-        starts_at=starts_at,
-        jobs=(),
-        written=Amount(),
-    )
-
-
-def tagged_snapshot(table: BranchedTable) -> int:
-    return branches_of(table.driver.spark, table.name).tagged_snapshot(table.tag)
-
-
-def rows_of(table: BranchedTable, mirror: Mirror) -> list[tuple[int, str]]:
-    return sorted((row[0], row[1]) for row in table.driver.spark.table(mirror.name).collect())
 
 
 def test_a_mirror_is_written_by_its_tables_name_and_main_stays(table: BranchedTable) -> None:
