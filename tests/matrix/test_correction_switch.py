@@ -14,10 +14,11 @@ from headwater.lineage.store import Store
 from headwater.versions import align, check, contained
 from headwater.versions.branches import BranchManager, MainMovedError
 from headwater.versions.branches.format_branches import branches_of
-from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, StepKind, StepState
+from headwater.versions.correction.journal import CorrectionJournal, CorrectionState
 from headwater.versions.correction.moved_jobs import SwitchRefusedError
 from headwater.versions.correction.switched_tables import SparkSwitchTables
 from headwater.versions.correction.switching import Switcher
+from headwater.versions.step_journal import StepKind, StepState
 from tests.kit.spark.driver import Driver, shared_driver_fixture
 from tests.kit.stores import open_new_store
 from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS
@@ -90,7 +91,9 @@ class Chain:
         self.driver.run(f"INSERT OVERWRITE {orders} {right} {orders}")
         self.make_details(orders, details)
         plan = planned_chain([self.name(table) for table in tables])
-        journal = CorrectionJournal.create(self.store, plan, [(StepKind.MIRROR, self.name(table)) for table in tables])
+        journal = CorrectionJournal.create(
+            self.store, plan, [(StepKind.MIRROR, self.name(table), {}) for table in tables]
+        )
         epoch = journal.take_over()
         for table, step in zip(tables, journal.load().steps, strict=True):
             running = journal.move_step(epoch, step, StepState.RUNNING)

@@ -21,12 +21,12 @@ from headwater.lineage.store import Store
 from headwater.versions import check
 from headwater.versions.aligned import AlignedBatch, GroupClaims, aligned_query
 from headwater.versions.answers import text_of_contents
-from headwater.versions.correction.journal import CorrectionState
 from headwater.versions.rollback import (
     RollbackJournal,
     RollbackPlan,
     RollbackRefusedError,
     RollbackRun,
+    RollbackState,
     begin_rollback,
     plan_rollback,
     rollbacks_in,
@@ -142,7 +142,7 @@ class Warehouse:
         """Carry a plan out, in a session of which nothing is captured, as the command's."""
         name = begin_rollback(self.store, self._tables, plan).name
         self.driver.events_of(lambda _: RollbackRun(self.store, self._tables, name).resume())
-        assert RollbackJournal(self.store, name).load().state is CorrectionState.ROLLED_BACK
+        assert RollbackJournal(self.store, name).load().state is RollbackState.ROLLED_BACK
         return name
 
     def undo(self, name: str) -> None:
@@ -273,7 +273,7 @@ def test_what_went_back_stays_readable_when_snapshots_expire_and_isnt_undone_the
     with pytest.raises(RollbackRefusedError) as refused:
         warehouse.undo(name)
     assert all(f"{table} can't go to" in str(refused.value) for table in ("orders", "details", "revenue"))
-    assert RollbackJournal(warehouse.store, name).load().state is CorrectionState.ROLLED_BACK
+    assert RollbackJournal(warehouse.store, name).load().state is RollbackState.ROLLED_BACK
     warehouse.run("INSERT INTO {db}.revenue VALUES (7)")
     warehouse.expire("revenue")
     assert warehouse.content == {**right, "revenue": [(7,), *right["revenue"]]}
@@ -292,7 +292,7 @@ def test_a_command_that_is_killed_goes_on_where_it_was(driver: Driver, tmp_path:
     assert warehouse.command(2, *words) == -signal.SIGKILL
     assert warehouse.content == {**right, "revenue": wrong["revenue"]}
     [status] = rollbacks_in(store)
-    assert status.state is CorrectionState.ROLLING_BACK
+    assert status.state is RollbackState.ROLLING_BACK
     assert warehouse.command(0, "resume", status.name) == 0
     assert (warehouse.content, warehouse.differences()) == (right, (True, []))
     assert warehouse.command(0, "undo", status.name, "--yes") == 0

@@ -140,9 +140,10 @@ def _switcher(given: Namespace, store: Store, held: ExitStack, output: CommandOu
 
 
 def _switch_tables(given: Namespace, store: Store, held: ExitStack) -> SwitchTables:
-    from headwater.versions.correction.journal import CorrectionJournal, StepKind, StepState  # noqa: PLC0415
+    from headwater.versions.correction.journal import CorrectionJournal  # noqa: PLC0415
     from headwater.versions.correction.switched_tables import SparkSwitchTables  # noqa: PLC0415
     from headwater.versions.spark_tables import command_session  # noqa: PLC0415
+    from headwater.versions.step_journal import StepKind, StepState  # noqa: PLC0415
 
     steps = CorrectionJournal(store, given.correction).load().of(StepKind.MIRROR)
     branches = {step.subject: str(step.detail["branch"]) for step in steps if step.state is StepState.DONE}

@@ -23,9 +23,9 @@ from headwater.errors import ConfigurationError, TerminalError
 if TYPE_CHECKING:  # they are imported where a store is opened
     from headwater.lineage.questions.commit_facts import Amount
     from headwater.lineage.store import Store
-    from headwater.versions.correction.journal import CorrectionStep
     from headwater.versions.rollback import Rollback, RollbackPlan
     from headwater.versions.rollback.session_tables import SessionTables
+    from headwater.versions.step_journal import JournalStep
 
 _DRY_RUN: Final = "nothing was done: this was a dry run"
 _DRY_RUN_OF_THE_STORE: Final = (
@@ -208,8 +208,8 @@ def _plan(given: Namespace, store: Store, tables: SessionTables | None) -> Rollb
         return plan_rollback(connection, asked, is_chain=given.chain, problem=problem)
 
 
-def _progress(output: CommandOutput) -> Callable[[CorrectionStep], None]:
-    def note(step: CorrectionStep) -> None:
+def _progress(output: CommandOutput) -> Callable[[JournalStep], None]:
+    def note(step: JournalStep) -> None:
         if step.state.value == "DONE":
             output.note(f"  {step.kind.value.lower().replace('_', ' ')} of {step.subject}: done")
 

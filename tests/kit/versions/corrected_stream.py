@@ -15,9 +15,10 @@ from headwater.versions.correction.execution import correction as mirrors
 from headwater.versions.correction.execution.redirects import lens_of
 from headwater.versions.correction.execution.spark_tables import SparkCorrectionTables
 from headwater.versions.correction.execution.statements import prepare_statement
-from headwater.versions.correction.journal import Correction, StepKind
+from headwater.versions.correction.journal import Correction
 from headwater.versions.correction.switched_tables import SparkSwitchTables
 from headwater.versions.correction.switching import Switcher
+from headwater.versions.step_journal import StepKind
 from tests.kit.spark.driver import Driver
 from tests.kit.spark.streams import Case
 from tests.kit.versions.memory_correction import KilledError

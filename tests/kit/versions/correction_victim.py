@@ -32,7 +32,7 @@ from headwater.versions.correction.execution.redirects import correction
 from headwater.versions.correction.execution.reruns import JobRunner
 from headwater.versions.correction.execution.spark_tables import SparkCorrectionTables
 from headwater.versions.correction.execution.tables import CorrectionError, mirror_branch
-from headwater.versions.correction.journal import Correction, CorrectionEntry, CorrectionState, corrections_in
+from headwater.versions.correction.journal import Correction, CorrectionState, corrections_in
 from headwater.versions.correction.model import CorrectionPlan, JobKind, PlannedJob
 from headwater.versions.correction.switched_tables import SparkSwitchTables
 from headwater.versions.correction.switching import Switcher
@@ -45,6 +45,7 @@ from headwater.versions.rollback import (
     rollbacks_in,
 )
 from headwater.versions.rollback.session_tables import SessionTables
+from headwater.versions.step_journal import StepJournal
 from tests.kit.stores import open_new_store
 from tests.kit.versions.aligned import warehouse_session
 from tests.kit.versions.corrections import planned_chain
@@ -72,7 +73,7 @@ spark.stop()
 _DRIVER: Final = "tests.kit.versions.correction_job_victim"
 JOB_POINTS: Final = ("before set back", "after set back", "before outcome", "after outcome")
 _JOURNAL: Final[dict[str, tuple[type[Any], str]]] = {
-    name: (CorrectionEntry, method)
+    name: (StepJournal, method)
     for name, method in {
         "entry": "note",
         "epoch": "take_over",

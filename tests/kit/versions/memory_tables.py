@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from headwater.errors import ConfigurationError
 from headwater.versions.branches.model import MainMovedError, MainRollBack
-from headwater.versions.correction.journal import CorrectionStep
+from headwater.versions.step_journal import JournalStep
 
 ORDERS: Final = "lake.db.orders"
 DETAILS: Final = "lake.db.details"
@@ -78,7 +78,7 @@ class MemoryTables:
     def problem(self, name: str, snapshot: int) -> str | None:
         return "it has expired" if (name, snapshot) in self.expired else None
 
-    def report(self, table: Any, moved: MainRollBack, step: CorrectionStep) -> None:
+    def report(self, table: Any, moved: MainRollBack, step: JournalStep) -> None:
         assert table is self.by_name[step.subject]
         self.reported.append((step.subject, moved.to, moved.snapshot))
 

@@ -22,15 +22,10 @@ from headwater.versions.branches import BranchManager
 from headwater.versions.branches.delta_commits import GuardedCommit
 from headwater.versions.branches.format_branches import branches_of
 from headwater.versions.branches.iceberg import IcebergBranches
-from headwater.versions.correction.journal import (
-    CorrectionJournal,
-    CorrectionState,
-    StepKind,
-    StepState,
-    corrections_in,
-)
+from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, corrections_in
 from headwater.versions.correction.switched_tables import SparkSwitchTables
 from headwater.versions.correction.switching import Switcher
+from headwater.versions.step_journal import StepKind, StepState
 from tests.kit.stores import open_new_store
 from tests.kit.versions.aligned import warehouse_session
 from tests.kit.versions.corrections import planned_chain
@@ -81,7 +76,7 @@ def open_round(spark: SparkSession, store: Store, number: int) -> CorrectionJour
         manager.create(branch, tag)
         names.append(manager.name_of(branch))
         spark.sql(f"INSERT OVERWRITE {names[-1]} SELECT id, {number} AS round FROM {names[0]}")
-    journal = CorrectionJournal.create(store, planned_chain(tables), [(StepKind.MIRROR, each) for each in tables])
+    journal = CorrectionJournal.create(store, planned_chain(tables), [(StepKind.MIRROR, each, {}) for each in tables])
     epoch = journal.take_over()
     for table, step in zip(tables, journal.load().steps, strict=True):
         detail = {"branch": branch, "expected": expected[table]}

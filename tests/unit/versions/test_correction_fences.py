@@ -20,9 +20,10 @@ from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, JobStart
 from headwater.versions.aligned.claims import FencedGroupError
 from headwater.versions.correction import CorrectionPlan, JobKind, fencing
 from headwater.versions.correction.fencing import standing_jobs
-from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, StepKind, StepState
+from headwater.versions.correction.journal import CorrectionJournal, CorrectionState
 from headwater.versions.correction.moved_jobs import SwitchRefusedError, mirrored_checkpoint
 from headwater.versions.correction.switching import Switcher
+from headwater.versions.step_journal import StepKind, StepState
 from tests.kit.stores import open_new_store
 from tests.kit.versions.corrections import planned_chain, planned_job
 from tests.kit.versions.memory_switch import KilledError, MemorySwitchTables
@@ -62,7 +63,9 @@ class Shop:
 
     def _open_correction(self) -> CorrectionJournal:
         plan = self._plan()
-        journal = CorrectionJournal.create(self.store, plan, [(StepKind.MIRROR, name) for name in (ORDERS, DETAILS)])
+        journal = CorrectionJournal.create(
+            self.store, plan, [(StepKind.MIRROR, name, {}) for name in (ORDERS, DETAILS)]
+        )
         epoch = journal.take_over()
         for step in journal.load().steps:
             running = journal.move_step(epoch, step, StepState.RUNNING)

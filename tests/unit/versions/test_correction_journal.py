@@ -13,15 +13,8 @@ import pytest
 from headwater.errors import ConfigurationError
 from headwater.lineage.store import Store
 from headwater.versions.correction import CorrectionPlan, RerunCommand, RerunCommands, plan_correction
-from headwater.versions.correction.journal import (
-    CorrectionJournal,
-    CorrectionState,
-    CorrectionTakenOverError,
-    StepKind,
-    StepState,
-    corrections_in,
-    corrections_of,
-)
+from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, corrections_in, corrections_of
+from headwater.versions.step_journal import NewStep, StepKind, StepState, TakenOverError
 from tests.kit.lineage.scripted_producer import at
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.stores import open_new_store
@@ -48,7 +41,7 @@ def plan(store: Store) -> CorrectionPlan:
 
 @pytest.fixture
 def journal(store: Store, plan: CorrectionPlan) -> CorrectionJournal:
-    mirrors = [(StepKind.MIRROR, table.table) for table in plan.corrected]
+    mirrors: list[NewStep] = [(StepKind.MIRROR, table.table, {}) for table in plan.corrected]
     return CorrectionJournal.create(store, plan, mirrors)
 
 
@@ -86,11 +79,11 @@ def test_who_was_taken_over_from_changes_nothing(journal: CorrectionJournal) -> 
     old = journal.take_over()
     new = journal.take_over()
     before = journal.load()
-    with pytest.raises(CorrectionTakenOverError, match="another process works on c-"):
+    with pytest.raises(TakenOverError, match="another process works on c-"):
         journal.move_step(old, before.steps[0], StepState.RUNNING)
-    with pytest.raises(CorrectionTakenOverError):
+    with pytest.raises(TakenOverError):
         journal.add(old, [(StepKind.RERUN, "details", {})])
-    with pytest.raises(CorrectionTakenOverError):
+    with pytest.raises(TakenOverError):
         journal.move(old, [BEGINNING], OPEN)
     assert journal.load() == before
     journal.move(new, [BEGINNING], OPEN)
@@ -102,7 +95,7 @@ def test_a_step_that_another_one_moved_isnt_moved_again(journal: CorrectionJourn
     epoch = journal.take_over()
     step = journal.load().steps[0]
     journal.move_step(epoch, step, StepState.RUNNING)
-    with pytest.raises(CorrectionTakenOverError, match="isn't PENDING any more"):
+    with pytest.raises(TakenOverError, match="isn't PENDING any more"):
         journal.move_step(epoch, step, StepState.RUNNING)
 
 
@@ -118,3 +111,12 @@ def test_a_correction_that_isnt_there(store: Store, journal: CorrectionJournal) 
         CorrectionJournal(store, "c-x").load()
     with pytest.raises(ConfigurationError, match="no correction c-x"):
         CorrectionJournal(store, "c-x").take_over()
+
+
+def test_a_name_that_is_taken_is_not_given_again(
+    store: Store, journal: CorrectionJournal, plan: CorrectionPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names have four random digits: of 300 corrections of a table on one day two would have the same one."""
+    drawn = iter([journal.name[-4:], journal.name[-4:], "zzzz"])
+    monkeypatch.setattr("secrets.token_hex", lambda _: next(drawn))
+    assert CorrectionJournal.create(store, plan, []).name == f"{journal.name[:-4]}zzzz"

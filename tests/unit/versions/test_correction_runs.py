@@ -30,14 +30,8 @@ from headwater.versions.correction import (
 from headwater.versions.correction.execution.corrector import Corrector, RunResult, begin_correction
 from headwater.versions.correction.execution.stages import stages_of
 from headwater.versions.correction.execution.tables import CorrectionError
-from headwater.versions.correction.journal import (
-    Correction,
-    CorrectionEntry,
-    CorrectionState,
-    StepKind,
-    StepState,
-    corrections_in,
-)
+from headwater.versions.correction.journal import Correction, CorrectionState, corrections_in
+from headwater.versions.step_journal import StepJournal, StepKind, StepState
 from tests.kit.lineage.scripted_producer import at
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.lineage.stories import StoryProducer
@@ -246,10 +240,10 @@ class LostConnections:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.at, self.count = 0, 0
-        original = CorrectionEntry._transaction
+        original = StepJournal._transaction
 
         @contextmanager
-        def transaction(entry: CorrectionEntry) -> Generator[Connection]:
+        def transaction(entry: StepJournal[Any, Any]) -> Generator[Connection]:
             with original(entry) as connection:
                 yield connection
                 self.count += 1
@@ -258,7 +252,7 @@ class LostConnections:
                     with entry._store.engine.connect() as other:
                         other.exec_driver_sql(f"SELECT pg_terminate_backend({backend}, 5000)")
 
-        patch.setattr(CorrectionEntry, "_transaction", transaction)
+        patch.setattr(StepJournal, "_transaction", transaction)
 
 
 @pytest.mark.slow

@@ -18,9 +18,10 @@ from headwater.errors import ConfigurationError
 from headwater.events import Heartbeat, JobName, JobStarted, JobStatusChanged
 from headwater.lineage.store import Store
 from headwater.versions.correction import CorrectionPlan, RerunCommand, RerunCommands, plan_correction
-from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, StepKind, StepState
+from headwater.versions.correction.journal import CorrectionJournal, CorrectionState
 from headwater.versions.correction.moved_jobs import SwitchRefusedError
 from headwater.versions.correction.switching import Switcher, TableSwitch, running_jobs
+from headwater.versions.step_journal import StepKind, StepState
 from tests.kit.lineage.scripted_producer import at
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.stores import open_new_store
@@ -55,7 +56,7 @@ def open_correction(store: Store, plan: CorrectionPlan, *, is_run: bool = True) 
     """A correction whose mirrors are there, and whose jobs have run on them."""
     names = [table.table for table in plan.corrected]
     assert names == [ORDERS, DETAILS, TOP]
-    journal = CorrectionJournal.create(store, plan, [(StepKind.MIRROR, name) for name in names])
+    journal = CorrectionJournal.create(store, plan, [(StepKind.MIRROR, name, {}) for name in names])
     epoch = journal.take_over()
     for step in journal.load().steps:
         running = journal.move_step(epoch, step, StepState.RUNNING)

@@ -19,7 +19,8 @@ from headwater.versions.correction.execution.mirrored_cuts import (
     milestones_of_source,
 )
 from headwater.versions.correction.execution.tables import CorrectionError, Mirror
-from headwater.versions.correction.journal import Correction, CorrectionJournal, StepKind, StepState
+from headwater.versions.correction.journal import Correction, CorrectionJournal
+from headwater.versions.step_journal import StepKind, StepState
 from tests.kit.stores import open_new_store
 from tests.kit.versions.corrections import planned_chain
 

@@ -11,9 +11,10 @@ from headwater.lineage.questions.names import UnknownNameError
 from headwater.lineage.store import Store
 from headwater.versions.aligned.claims import GroupClaims
 from headwater.versions.correction import CorrectionPlan, plan_correction
-from headwater.versions.correction.journal import CorrectionJournal, CorrectionState, StepKind
+from headwater.versions.correction.journal import CorrectionJournal, CorrectionState
 from headwater.versions.cuts import Cut, TableSnapshot
 from headwater.versions.needed_snapshots import needed_snapshots
+from headwater.versions.step_journal import StepKind
 from tests.kit.lineage.scripted_producer import at
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.stores import open_new_store
@@ -39,7 +40,7 @@ def test_a_correction_needs_where_mirrors_begin_and_what_is_wrong_until_it_is_ov
     store: Store, plan: CorrectionPlan
 ) -> None:
     """Also of a table downstream, and by another name that the store has for it; not of one that isn't corrected."""
-    journal = CorrectionJournal.create(store, plan, [(StepKind.MIRROR, table.table) for table in plan.corrected])
+    journal = CorrectionJournal.create(store, plan, [(StepKind.MIRROR, table.table, {}) for table in plan.corrected])
     for planned in plan.corrected:
         needs = {need.snapshot: need.consequence for need in needed_snapshots(store, planned.table)}
         wanted = {*planned.snapshots, planned.starts_at, planned.last_right} - {None}

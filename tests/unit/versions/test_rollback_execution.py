@@ -17,18 +17,20 @@ from headwater.lineage.store import Store
 from headwater.versions.aligned import checkpoints
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint, JobStart
 from headwater.versions.aligned.claims import GroupClaims, JobTakenOverError
-from headwater.versions.correction.journal import CorrectionState, CorrectionStep, StepState, corrections_in
+from headwater.versions.correction.journal import corrections_in
 from headwater.versions.cuts import Cut, TableSnapshot
 from headwater.versions.rollback import (
     RollbackJournal,
     RollbackPlan,
     RollbackRefusedError,
     RollbackRun,
+    RollbackState,
     begin_rollback,
     plan_rollback,
     rollbacks_in,
     session_tables,
 )
+from headwater.versions.step_journal import JournalStep, StepState
 from tests.kit.lineage.scripted_producer import at
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.stores import open_new_store
@@ -83,7 +85,7 @@ def test_tables_go_back_from_the_sources_on(store: Store, tables: MemoryTables) 
     done = RollbackRun(store, tables, journal.name).resume()
     assert tables.rows == [3, 1, 1]
     assert tables.reported == [(ORDERS, 3, 6), (DETAILS, 1, 4), (REVENUE, 1, 3)]
-    assert (done.state, done.plan) == (CorrectionState.ROLLED_BACK, plan_of(store))
+    assert (done.state, done.plan) == (RollbackState.ROLLED_BACK, plan_of(store))
     assert {step.state for step in done.steps} == {StepState.DONE}
     assert [each.name for each in rollbacks_in(store)] == [journal.name]
     assert corrections_in(store) == []
@@ -112,8 +114,8 @@ def test_who_is_killed_goes_on_there(store: Store, tables: MemoryTables, table: 
     tables.by_name[table].dies = where
     with pytest.raises(KilledError):
         RollbackRun(store, tables, journal.name).resume()
-    assert journal.load().state is CorrectionState.ROLLING_BACK
-    assert RollbackRun(store, tables, journal.name).resume().state is CorrectionState.ROLLED_BACK
+    assert journal.load().state is RollbackState.ROLLING_BACK
+    assert RollbackRun(store, tables, journal.name).resume().state is RollbackState.ROLLED_BACK
     assert tables.rows == [3, 1, 1]
     assert [each.main_head() for each in tables.by_name.values()] == [6, 4, 3]
     assert {(name, to) for name, to, _ in tables.reported} == {(ORDERS, 3), (DETAILS, 1), (REVENUE, 1)}
@@ -141,7 +143,7 @@ def test_a_table_that_moves_meanwhile_stops_it_and_the_rest_is_taken_back(store:
     with pytest.raises(TerminalError, match=rf"stopped at lake.db.details.*headwater rollback undo {journal.name}"):
         RollbackRun(store, tables, journal.name).resume()
     assert tables.rows == [3, 4, 2]
-    assert RollbackRun(store, tables, journal.name).undo().state is CorrectionState.UNDONE
+    assert RollbackRun(store, tables, journal.name).undo().state is RollbackState.UNDONE
     assert tables.rows == [5, 4, 2]
 
 
@@ -149,7 +151,7 @@ def test_it_is_undone_while_nothing_has_come_since(store: Store, tables: MemoryT
     journal = begin_rollback(store, tables, plan_of(store))
     RollbackRun(store, tables, journal.name).resume()
     found = RollbackRun(store, tables, journal.name).undo()
-    assert (found.state, tables.rows) == (CorrectionState.UNDONE, [5, 3, 2])
+    assert (found.state, tables.rows) == (RollbackState.UNDONE, [5, 3, 2])
     assert tables.reported[3:] == [(REVENUE, 2, 4), (DETAILS, 3, 5), (ORDERS, 5, 7)]
     with pytest.raises(RollbackRefusedError, match="was undone already"):
         RollbackRun(store, tables, journal.name).undo()
@@ -174,7 +176,7 @@ def test_undoing_goes_on_where_it_was_killed(store: Store, tables: MemoryTables,
     tables.by_name[DETAILS].dies = where
     with pytest.raises(KilledError):
         RollbackRun(store, tables, journal.name).undo()
-    assert RollbackRun(store, tables, journal.name).resume().state is CorrectionState.UNDONE
+    assert RollbackRun(store, tables, journal.name).resume().state is RollbackState.UNDONE
     assert tables.rows == [5, 3, 2]
     assert [each.main_head() for each in tables.by_name.values()] == [7, 5, 4]
 
@@ -192,9 +194,9 @@ def test_what_was_interrupted_is_undone(store: Store, tables: MemoryTables) -> N
 def test_a_process_that_was_thought_to_be_dead_is_refused(store: Store, tables: MemoryTables) -> None:
     journal = begin_rollback(store, tables, plan_of(store))
     old = RollbackRun(store, tables, journal.name)
-    seen: list[CorrectionStep] = []
+    seen: list[JournalStep] = []
 
-    def progress(step: CorrectionStep) -> None:
+    def progress(step: JournalStep) -> None:
         if not seen:
             seen.append(step)
             RollbackJournal(store, journal.name).take_over()

@@ -30,10 +30,11 @@ from headwater.versions.correction.execution import job_driver, redirects
 from headwater.versions.correction.execution.corrector import Corrector
 from headwater.versions.correction.execution.spark_tables import SparkCorrectionTables
 from headwater.versions.correction.execution.tables import Mirror
-from headwater.versions.correction.journal import CorrectionJournal, StepKind
+from headwater.versions.correction.journal import CorrectionJournal
 from headwater.versions.correction.switched_tables import SparkSwitchTables
 from headwater.versions.correction.switching import Switcher
 from headwater.versions.spark_tables import command_session
+from headwater.versions.step_journal import StepKind
 
 STATEMENT: Final = f"UPDATE {ORDERS} SET price = 4.50 WHERE order_id = 722"  # noqa: S608 - our own table
 _LOG: Final = "spark.headwater.log."
@@ -83,7 +84,9 @@ def correct(place: Path, snapshot: int, store: Store) -> Outcome:
             return plan_correction(connection, f"{ORDERS}@{snapshot}", mode=CorrectionMode.FULL, commands=commands)
 
     planned = plan()
-    journal = CorrectionJournal.create(store, planned, [(StepKind.MIRROR, table.table) for table in planned.corrected])
+    journal = CorrectionJournal.create(
+        store, planned, [(StepKind.MIRROR, table.table, {}) for table in planned.corrected]
+    )
     with command_session(_properties(place, journal.name), "correction", is_reported=True) as spark:
         tables = SparkCorrectionTables(spark)
         corrector = Corrector(store, journal.name, lambda: nullcontext(tables), _say)

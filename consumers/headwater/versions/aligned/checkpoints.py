@@ -132,28 +132,28 @@ class Checkpoint:
     def set_back(self, keeps: int | None, incarnation: str, name: str) -> None:
         """Take out all barriers behind one, or all of them, and keep them under a name. What the job writes next it
         writes as another incarnation, so that nothing that it wrote before is taken for it. It can be done again."""
-        kept, start = self._kept(name), _read(self._directory / _JOB)
+        directory, start = self._rollback_directory(name), _read(self._directory / _JOB)
         if start is None:
             raise CheckpointError(f"there is no checkpoint at {self.location} any more")
-        if _read(kept / _JOB) is None:
-            _write(kept / _JOB, start)
+        if _read(directory / _JOB) is None:
+            _write(directory / _JOB, start)
         _write(self._directory / _JOB, {**start, "incarnation": incarnation})
         for file in self._files():
             if int(file.stem) > (0 if keeps is None else keeps):
-                _move(file, kept / _BARRIERS)
+                _move(file, directory / _BARRIERS)
 
     def restore(self, name: str) -> None:
         """Put back what was taken out under a name. It can be done again."""
-        kept = self._kept(name)
-        start = _read(kept / _JOB)
+        directory = self._rollback_directory(name)
+        start = _read(directory / _JOB)
         if start is None:
             return
-        for file in sorted((kept / _BARRIERS).glob("*.json")):
+        for file in sorted((directory / _BARRIERS).glob("*.json")):
             _move(file, self._directory / _BARRIERS)
         _write(self._directory / _JOB, start)
-        (kept / _JOB).unlink()
+        (directory / _JOB).unlink()
 
-    def _kept(self, name: str) -> Path:
+    def _rollback_directory(self, name: str) -> Path:
         return self._directory / _ROLLED_BACK / name
 
     def _files(self) -> list[Path]:

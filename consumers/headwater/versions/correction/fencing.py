@@ -12,16 +12,9 @@ from typing import Final
 from headwater.errors import HeadwaterError
 from headwater.lineage.store import Store
 from headwater.versions.aligned.fences import LEASE_SECONDS
-from headwater.versions.correction.journal import (
-    Correction,
-    CorrectionJournal,
-    CorrectionState,
-    CorrectionStep,
-    CorrectionTakenOverError,
-    StepKind,
-    StepState,
-)
+from headwater.versions.correction.journal import Correction, CorrectionJournal, CorrectionState
 from headwater.versions.correction.moved_jobs import SwitchRefusedError, groups_of_correction, jobs_at_work
+from headwater.versions.step_journal import JournalStep, StepKind, StepState, TakenOverError
 
 _LOG: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.5
@@ -64,7 +57,7 @@ class _Fences:
         self._epoch: Final = epoch
         self._groups: Final = groups
         standing = [step for step in found.of(StepKind.FENCE) if step.state is StepState.RUNNING]
-        self._steps: dict[str, CorrectionStep] = {step.subject: step for step in standing}
+        self._steps: dict[str, JournalStep] = {step.subject: step for step in standing}
         self._ended: Final = threading.Event()
         self._thread: Final = threading.Thread(target=self._renew, name="headwater-fences", daemon=True)
 
@@ -83,7 +76,7 @@ class _Fences:
         try:
             if self._journal.load().state is not CorrectionState.SWITCHING:
                 self._move(StepState.DONE)
-        except CorrectionTakenOverError:
+        except TakenOverError:
             pass  # they are the other process's now
         except HeadwaterError as e:
             _LOG.warning("the fences of %s couldn't be lifted, and end by themselves: %s", self._journal.name, e)
@@ -96,7 +89,7 @@ class _Fences:
         """Renew them; return False if they are another process's now. A store that is away is tried again."""
         try:
             self._move(StepState.RUNNING)
-        except CorrectionTakenOverError:
+        except TakenOverError:
             return False
         except HeadwaterError as e:
             _LOG.warning("the fences of %s couldn't be renewed: %s", self._journal.name, e)

@@ -15,8 +15,9 @@ from headwater.errors import TerminalError
 from headwater.lineage.store import Store
 from headwater.versions.aligned.checkpoints import Barrier, Checkpoint
 from headwater.versions.aligned.claims import GroupClaims
-from headwater.versions.correction.journal import Correction, CorrectionStep, StepKind, StepState
+from headwater.versions.correction.journal import Correction
 from headwater.versions.cuts import Cut, JobProgress, TableSnapshot
+from headwater.versions.step_journal import JournalStep, StepKind, StepState
 
 StepPlan = tuple[StepKind, str, Mapping[str, Any]]
 
@@ -110,14 +111,14 @@ class JobMoves:
         self._store: Final = store
         self._correction: Final = correction
 
-    def do(self, step: CorrectionStep, tables: SnapshotFinder, switched: Mapping[str, int]) -> None:
+    def do(self, step: JournalStep, tables: SnapshotFinder, switched: Mapping[str, int]) -> None:
         """`switched` are the snapshots of all tables that were switched."""
         if step.kind is StepKind.MOVE_GROUP:
             self._move_group(step, tables, switched)
         else:
             self._move_job(step)
 
-    def _move_group(self, step: CorrectionStep, tables: SnapshotFinder, switched: Mapping[str, int]) -> None:
+    def _move_group(self, step: JournalStep, tables: SnapshotFinder, switched: Mapping[str, int]) -> None:
         claims, number = GroupClaims(self._store, step.subject), int(step.detail["number"])
         before = claims.version(number - 1)
         assert before is not None  # noqa: S101 - nobody takes data versions out behind a fence
@@ -128,7 +129,7 @@ class JobMoves:
                 snapshots[name] = tables.position(name, snapshot)
         claims.claim(number, Cut(snapshots), f"headwater {self._correction}", behind_fence=True)
 
-    def _move_job(self, step: CorrectionStep) -> None:
+    def _move_job(self, step: JournalStep) -> None:
         claims, number = GroupClaims(self._store, step.detail["group"]), int(step.detail["number"])
         checkpoint, version = Checkpoint(step.detail["checkpoint"]), claims.version(number)
         assert version is not None  # noqa: S101 - its group was moved before
@@ -137,7 +138,7 @@ class JobMoves:
         checkpoint.write(Barrier(number, version.cut, before, is_committed=True))
         self._tell(claims, step.subject, number)
 
-    def undo(self, step: CorrectionStep) -> None:
+    def undo(self, step: JournalStep) -> None:
         """Let a job or a group be as it was before the switch. A SwitchRefusedError if it has gone on since."""
         number = int(step.detail["number"])
         if step.kind is StepKind.MOVE_GROUP:
@@ -163,9 +164,9 @@ class JobMoves:
         claims.move(job, epoch, done=done, running=None)
 
 
-def _newest_runs(found: Correction) -> Sequence[CorrectionStep]:
+def _newest_runs(found: Correction) -> Sequence[JournalStep]:
     """Return the newest run of each stage that has aligned jobs."""
-    newest: dict[str, CorrectionStep] = {}
+    newest: dict[str, JournalStep] = {}
     for step in found.of(StepKind.RERUN):
         if step.detail.get("aligned"):
             newest[step.subject] = step

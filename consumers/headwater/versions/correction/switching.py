@@ -27,14 +27,7 @@ from headwater.versions.correction.execution.streams import (
     remove_forks,
     unread_mirrors,
 )
-from headwater.versions.correction.journal import (
-    Correction,
-    CorrectionJournal,
-    CorrectionState,
-    CorrectionStep,
-    StepKind,
-    StepState,
-)
+from headwater.versions.correction.journal import Correction, CorrectionJournal, CorrectionState
 from headwater.versions.correction.model import CorrectionPlan, JobKind
 from headwater.versions.correction.moved_jobs import (
     JobMoves,
@@ -44,6 +37,7 @@ from headwater.versions.correction.moved_jobs import (
     remove_mirrored,
 )
 from headwater.versions.cuts import TableSnapshot
+from headwater.versions.step_journal import JournalStep, StepKind, StepState
 
 _MOVES: Final = frozenset({StepKind.MOVE_GROUP, StepKind.MOVE_JOB})
 _OPEN, _SWITCHING, _SWITCHED = CorrectionState.OPEN, CorrectionState.SWITCHING, CorrectionState.SWITCHED
@@ -66,7 +60,7 @@ class TableSwitch:
     """The table's snapshot afterwards."""
 
     @classmethod
-    def from_step(cls, step: CorrectionStep) -> TableSwitch:
+    def from_step(cls, step: JournalStep) -> TableSwitch:
         return cls(step.subject, **step.detail)
 
     def to_detail(self) -> dict[str, Any]:
@@ -217,7 +211,7 @@ class Switcher:
             if step.state is StepState.RUNNING:
                 self._journal.move_step(self._epoch, step, StepState.DONE)
 
-    def _running(self, step: CorrectionStep) -> CorrectionStep:
+    def _running(self, step: JournalStep) -> JournalStep:
         if step.state is StepState.RUNNING:
             return step
         return self._journal.move_step(self._epoch, step, StepState.RUNNING)
@@ -267,7 +261,7 @@ class Switcher:
         self._lift_fences()
         return tuple(undone)
 
-    def _begun(self, found: Correction) -> Sequence[CorrectionStep] | None:
+    def _begun(self, found: Correction) -> Sequence[JournalStep] | None:
         """Return the steps of a switch that was begun; None if none was."""
         if found.state is _OPEN:
             return None
@@ -280,7 +274,7 @@ class Switcher:
             )
         return steps or None
 
-    def _begin(self, found: Correction, tables: SwitchTables) -> Sequence[CorrectionStep]:
+    def _begin(self, found: Correction, tables: SwitchTables) -> Sequence[JournalStep]:
         """Note all that will be done, before anything is."""
         switches = _check_ready(found, tables)
         self._journal.move(self._epoch, [_OPEN, _SWITCHING], _SWITCHING)
@@ -295,7 +289,7 @@ class Switcher:
         added = self._journal.add(self._epoch, [*steps, *move_steps(self._store, found), *streams])
         return added[: len(steps)]
 
-    def _switch_table(self, tables: SwitchTables, step: CorrectionStep, switched: Mapping[str, int]) -> TableSwitch:
+    def _switch_table(self, tables: SwitchTables, step: JournalStep, switched: Mapping[str, int]) -> TableSwitch:
         each, snapshot = TableSwitch.from_step(step), None
         if step.state is StepState.RUNNING:
             snapshot = tables.find(each.table, each.expected, each.mark)
@@ -354,13 +348,13 @@ def running_jobs(connection: Connection, plan: CorrectionPlan, now: datetime | N
     return [job for job in jobs if any(run.alive for run in runs(connection, job, now=now))]
 
 
-def _newest(found: Correction) -> Sequence[CorrectionStep]:
+def _newest(found: Correction) -> Sequence[JournalStep]:
     """Return the steps of the newest switch that was begun, if it isn't undone."""
     steps = found.of(StepKind.SWITCH)
     return steps[-len(found.of(StepKind.MIRROR)) :] if found.state is not _OPEN else ()
 
 
-def _moves_of(found: Correction) -> list[CorrectionStep]:
+def _moves_of(found: Correction) -> list[JournalStep]:
     """Return the steps that move jobs, of the newest switch that was begun."""
     first = min((step.number for step in _newest(found)), default=0)
     return [step for step in found.steps if step.kind in _MOVES and step.number > first > 0]
@@ -420,7 +414,7 @@ def _made_since(found: Correction, table: str) -> int:
 
 def _unmade_tables(found: Correction, source_head: int | None) -> list[str]:
     """Return the tables whose jobs haven't run on what the mirrors of their inputs have now."""
-    newest: dict[str, CorrectionStep] = {}
+    newest: dict[str, JournalStep] = {}
     for step in found.of(StepKind.RERUN):
         newest |= dict.fromkeys(step.detail["writes"], step)
     if any(step.state is not StepState.DONE for step in found.of(StepKind.TAKE_OVER)):
@@ -438,5 +432,5 @@ def _unmade_tables(found: Correction, source_head: int | None) -> list[str]:
     return unmade
 
 
-def _number(step: CorrectionStep | None) -> int | None:
+def _number(step: JournalStep | None) -> int | None:
     return None if step is None else step.number

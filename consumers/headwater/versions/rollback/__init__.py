@@ -13,7 +13,7 @@ session_tables  tables in Spark, and what the store is told of them
 """
 
 from headwater.versions.rollback.execution import RollbackRefusedError, RollbackRun, begin_rollback
-from headwater.versions.rollback.journal import Rollback, RollbackJournal, RollbackStatus, rollbacks_in
+from headwater.versions.rollback.journal import Rollback, RollbackJournal, RollbackState, RollbackStatus, rollbacks_in
 from headwater.versions.rollback.model import RollbackPlan, RollbackVerdict, RolledGroup, RolledJob, RolledTable
 from headwater.versions.rollback.planning import plan_rollback
 
@@ -23,6 +23,7 @@ __all__ = [
     "RollbackPlan",
     "RollbackRefusedError",
     "RollbackRun",
+    "RollbackState",
     "RollbackStatus",
     "RollbackVerdict",
     "RolledGroup",

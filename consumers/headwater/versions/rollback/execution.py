@@ -15,14 +15,21 @@ from headwater.lineage.store import Store
 from headwater.versions.aligned.checkpoints import Checkpoint
 from headwater.versions.aligned.claims import GroupClaims
 from headwater.versions.branches.model import MainRollBack
-from headwater.versions.correction.journal import CorrectionState, CorrectionStep, StepKind, StepState
 from headwater.versions.cuts import Cut
-from headwater.versions.rollback.journal import Rollback, RollbackJournal, undoing, undone_by
+from headwater.versions.rollback.journal import (
+    Rollback,
+    RollbackJournal,
+    RollbackState,
+    undoing,
+    undone_by,
+    waiting_steps,
+)
 from headwater.versions.rollback.model import RollbackPlan, RolledTable
+from headwater.versions.step_journal import JournalStep, NewStep, StepKind, StepState
 
 _MOST_VERSIONS: Final = 100_000
 """How many data versions of a group are taken out."""
-StepProgress = Callable[[CorrectionStep], None]
+StepProgress = Callable[[JournalStep], None]
 
 
 class RollbackRefusedError(ConfigurationError):
@@ -54,7 +61,7 @@ class RollableTables(Protocol[T]):
         """Return why a table can't be given the rows of a snapshot any more; None if it can."""
         ...
 
-    def report(self, table: T, moved: MainRollBack, step: CorrectionStep) -> None:
+    def report(self, table: T, moved: MainRollBack, step: JournalStep) -> None:
         """Tell the store what was done to a table. A step that is told twice is known once."""
         ...
 
@@ -84,8 +91,8 @@ def _problems(tables: RollableTables[T], table: RolledTable) -> list[str]:
     return [] if problem is None else [f"{table.table} can't go back to {table.target}: {problem}"]
 
 
-def _job_steps(plan: RollbackPlan) -> list[tuple[StepKind, str, Mapping[str, Any]]]:
-    jobs: list[tuple[StepKind, str, Mapping[str, Any]]] = [
+def _job_steps(plan: RollbackPlan) -> list[NewStep]:
+    jobs: list[NewStep] = [
         (
             StepKind.MOVE_JOB,
             job.job,
@@ -96,7 +103,7 @@ def _job_steps(plan: RollbackPlan) -> list[tuple[StepKind, str, Mapping[str, Any
     return jobs + [(StepKind.MOVE_GROUP, group.group, {"keeps": group.target}) for group in plan.groups]
 
 
-def _table_steps(plan: RollbackPlan) -> list[tuple[StepKind, str, Mapping[str, Any]]]:
+def _table_steps(plan: RollbackPlan) -> list[NewStep]:
     return [
         (StepKind.ROLL_BACK, table.table, {"to": table.target, "expected": table.newest}) for table in plan.going_back
     ]
@@ -118,48 +125,48 @@ class RollbackRun(Generic[T]):
         """Do what isn't done yet, of the roll-back or of its undoing. Return it as it is then."""
         found = self._journal.load()
         self._epoch = self._journal.take_over()
-        for step in found.waiting:
+        for step in waiting_steps(found):
             self._do(step)
-        if found.state is CorrectionState.ROLLING_BACK:
-            self._journal.move(self._epoch, [found.state], CorrectionState.ROLLED_BACK)
-        elif found.state is CorrectionState.UNDOING:
-            self._journal.move(self._epoch, [found.state], CorrectionState.UNDONE)
+        if found.state is RollbackState.ROLLING_BACK:
+            self._journal.move(self._epoch, [found.state], RollbackState.ROLLED_BACK)
+        elif found.state is RollbackState.UNDOING:
+            self._journal.move(self._epoch, [found.state], RollbackState.UNDONE)
         return self._journal.load()
 
     def undo(self) -> Rollback:
         """Take back all that was done, if each table is still as the roll-back left it. A RollbackRefusedError says
         which isn't."""
         found = self._journal.load()
-        if found.state is CorrectionState.UNDONE:
+        if found.state is RollbackState.UNDONE:
             raise RollbackRefusedError(f"{found.name} was undone already")
-        if found.state is not CorrectionState.UNDOING:
+        if found.state is not RollbackState.UNDOING:
             done = self._done_steps(found)
             if problems := [problem for step in done for problem in self._problems_of_undoing(step)]:
                 raise RollbackRefusedError("\n  ".join([f"{found.name} can't be undone:", *problems]))
             self._epoch = self._journal.take_over()
-            self._journal.move(self._epoch, [found.state], CorrectionState.UNDOING)
+            self._journal.move(self._epoch, [found.state], RollbackState.UNDOING)
             self._journal.add(self._epoch, [self._undoing_step(step) for step in reversed(done)])
         return self.resume()
 
-    def _undoing_step(self, step: CorrectionStep) -> tuple[StepKind, str, Mapping[str, Any]]:
+    def _undoing_step(self, step: JournalStep) -> NewStep:
         detail = dict(undoing(step))
         if step.kind is StepKind.ROLL_BACK:
             detail |= {"to": step.detail["expected"], "expected": self._made(step)}
         return step.kind, step.subject, detail
 
-    def _made(self, step: CorrectionStep) -> int | None:
+    def _made(self, step: JournalStep) -> int | None:
         """Return the snapshot that a table was given by a step; None if it wasn't done."""
         found: int | None = step.detail.get("snapshot")
         if found is not None:
             return found
         return self._tables.open(step.subject).marked_snapshot(step.detail["expected"], self._mark(step))
 
-    def _done_steps(self, found: Rollback) -> list[CorrectionStep]:
+    def _done_steps(self, found: Rollback) -> list[JournalStep]:
         """Return the steps that have to be taken back. What was begun of a job or a group can be taken back, too."""
         begun = [step for step in found.steps if step.state is not StepState.PENDING]
         return [step for step in begun if step.kind is not StepKind.ROLL_BACK or self._made(step) is not None]
 
-    def _problems_of_undoing(self, step: CorrectionStep) -> list[str]:
+    def _problems_of_undoing(self, step: JournalStep) -> list[str]:
         if step.kind is StepKind.ROLL_BACK:
             return self._problems_of_table(step)
         if step.kind is StepKind.MOVE_JOB:
@@ -173,14 +180,14 @@ class RollbackRun(Generic[T]):
                 return [f"the group {step.subject} has gone on since, to data version {state.newest}"]
         return []
 
-    def _problems_of_table(self, step: CorrectionStep) -> list[str]:
+    def _problems_of_table(self, step: JournalStep) -> list[str]:
         now, made, before = self._tables.open(step.subject).main_head(), self._made(step), step.detail["expected"]
         if now != made:
             return [f"{step.subject} is at {now}, and was left at {made}: what has come since would be lost"]
         problem = self._tables.problem(step.subject, before)
         return [] if problem is None else [f"{step.subject} can't go to {before} again: {problem}"]
 
-    def _do(self, step: CorrectionStep) -> None:
+    def _do(self, step: JournalStep) -> None:
         """Do a step, whether it was begun before or not."""
         running = step
         if step.state is not StepState.RUNNING:
@@ -198,7 +205,7 @@ class RollbackRun(Generic[T]):
             ) from e
         self._progress(self._journal.move_step(self._epoch, running, StepState.DONE, {**running.detail, **detail}))
 
-    def _work(self, step: CorrectionStep) -> Mapping[str, Any]:
+    def _work(self, step: JournalStep) -> Mapping[str, Any]:
         if step.kind is StepKind.ROLL_BACK:
             return self._roll_back(step)
         number = undone_by(step)
@@ -207,7 +214,7 @@ class RollbackRun(Generic[T]):
             return self._move_job(subject, is_undone=number is not None)
         return self._move_group(subject, is_undone=number is not None)
 
-    def _roll_back(self, step: CorrectionStep) -> Mapping[str, Any]:
+    def _roll_back(self, step: JournalStep) -> Mapping[str, Any]:
         table, mark = self._tables.open(step.subject), self._mark(step)
         to, expected = step.detail["to"], step.detail["expected"]
         made = table.marked_snapshot(expected, mark)
@@ -215,10 +222,10 @@ class RollbackRun(Generic[T]):
         self._tables.report(table, moved, step)
         return {"snapshot": moved.snapshot}
 
-    def _mark(self, step: CorrectionStep) -> str:
+    def _mark(self, step: JournalStep) -> str:
         return f"headwater-{self._journal.name}-{step.number}"
 
-    def _move_job(self, step: CorrectionStep, *, is_undone: bool) -> Mapping[str, Any]:
+    def _move_job(self, step: JournalStep, *, is_undone: bool) -> Mapping[str, Any]:
         checkpoint = Checkpoint(step.detail["checkpoint"])
         claims = GroupClaims(self._store, step.detail["group"])
         epoch = claims.take_over(step.subject, checkpoint.location)
@@ -232,7 +239,7 @@ class RollbackRun(Generic[T]):
         claims.move(step.subject, epoch, done=done or None, running=None)
         return {}
 
-    def _move_group(self, step: CorrectionStep, *, is_undone: bool) -> Mapping[str, Any]:
+    def _move_group(self, step: JournalStep, *, is_undone: bool) -> Mapping[str, Any]:
         claims = GroupClaims(self._store, step.subject)
         if is_undone:
             for each in step.detail.get("taken", ()):

@@ -74,7 +74,7 @@ class JobFinder:
         rolled = next((each for each in self.groups if each.group == group), None)
         problem, keeps = None, None
         try:
-            is_lost, keeps = self._last_kept(job, None if rolled is None else rolled.target)
+            is_lost, keeps = self._find_last_right(job, None if rolled is None else rolled.target)
         except HeadwaterError as e:
             is_lost, problem = True, str(e)
         if not is_lost and not writes:
@@ -92,7 +92,7 @@ class JobFinder:
             problems=() if problem is None else (problem,),
         )
 
-    def _last_kept(self, job: JobProgress, limit: int | None) -> tuple[bool, int | None]:
+    def _find_last_right(self, job: JobProgress, limit: int | None) -> tuple[bool, int | None]:
         """Return whether any of a job's barriers is lost, and the last one before these; None if it begins anew."""
         checkpoint = Checkpoint(job.checkpoint)
         start = checkpoint.start()

@@ -12,7 +12,7 @@ from headwater.lineage.store import Store
 from headwater.versions.branches.format_branches import FormatBranches, branches_of
 from headwater.versions.branches.model import MainRollBack
 from headwater.versions.branches.reporting import BranchEvents, store_report
-from headwater.versions.correction.journal import CorrectionStep
+from headwater.versions.step_journal import JournalStep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ class SessionTables:
         except ConfigurationError as e:
             return str(e)
 
-    def report(self, table: FormatBranches, moved: MainRollBack, step: CorrectionStep) -> None:
+    def report(self, table: FormatBranches, moved: MainRollBack, step: JournalStep) -> None:
         """Tell of the commit that gave a table the rows of one of its snapshots. Its barrier is always the same for a
         step, so that one that is told twice is known once."""
         table.look()
@@ -45,7 +45,7 @@ class SessionTables:
             self._report(event.model_copy(update={"job": JOB, "barrier": _barrier(step)}))
 
 
-def _barrier(step: CorrectionStep) -> int:
+def _barrier(step: JournalStep) -> int:
     """Return a number for a step, by when it was begun: that is noted before it is done."""
     assert step.moved_at is not None  # noqa: S101 - the journal has it
     digest = sha256(f"{step.number} {step.subject}".encode()).digest()

@@ -32,18 +32,12 @@ from headwater.versions.correction.execution.mirrored_cuts import (
 )
 from headwater.versions.correction.execution.redirects import mirrors_of
 from headwater.versions.correction.execution.tables import CorrectionError, Mirror
-from headwater.versions.correction.journal import (
-    Correction,
-    CorrectionJournal,
-    CorrectionStep,
-    CorrectionTakenOverError,
-    StepKind,
-    StepState,
-)
+from headwater.versions.correction.journal import Correction, CorrectionJournal
 from headwater.versions.correction.model import JobKind, PlannedJob
 from headwater.versions.correction.moved_jobs import mirrored_checkpoint
 from headwater.versions.cuts import TableSnapshot
 from headwater.versions.spark_tables import identify
+from headwater.versions.step_journal import JournalStep, StepKind, StepState, TakenOverError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,7 +75,7 @@ def aligned_reruns(jobs: Iterable[PlannedJob]) -> list[AlignedRerun]:
     return [AlignedRerun.of(each) for each in jobs if each.kind is JobKind.ALIGNED]
 
 
-def reruns_of(step: CorrectionStep) -> list[AlignedRerun]:
+def reruns_of(step: JournalStep) -> list[AlignedRerun]:
     """Return the aligned jobs that a step of the journal runs."""
     return [AlignedRerun(**each) for each in step.detail.get("aligned", ())]
 
@@ -129,7 +123,7 @@ class _MirroredRun:
         store: Store,
         *,
         found: Correction,
-        step: CorrectionStep,
+        step: JournalStep,
         rerun: AlignedRerun,
     ) -> None:
         self._settings: Final = settings
@@ -211,7 +205,7 @@ class _MirroredRun:
     def _check_owner(self) -> None:
         """Stop, if another process has taken the correction over: it begins its jobs anew."""
         if CorrectionJournal(self._store, self._found.name).epoch() != self._found.status.epoch:
-            raise CorrectionTakenOverError(f"another process works on {self._found.name}: this job stops")
+            raise TakenOverError(f"another process works on {self._found.name}: this job stops")
 
     def _keep(self, barrier: Barrier) -> None:
         self._checkpoint.write(barrier)

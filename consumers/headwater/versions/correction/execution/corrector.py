@@ -42,16 +42,10 @@ from headwater.versions.correction.execution.streams import (
     with_checkpoint,
 )
 from headwater.versions.correction.execution.tables import CorrectionError, CorrectionTables, Mirror, mirror_branch
-from headwater.versions.correction.journal import (
-    Correction,
-    CorrectionJournal,
-    CorrectionState,
-    CorrectionStep,
-    StepKind,
-    StepState,
-)
+from headwater.versions.correction.journal import Correction, CorrectionJournal, CorrectionState
 from headwater.versions.correction.model import CorrectionPlan, TableVerdict
 from headwater.versions.correction.moved_jobs import remove_mirrored
+from headwater.versions.step_journal import JournalStep, NewStep, StepKind, StepState
 
 TablesOpener = Callable[[], AbstractContextManager[CorrectionTables]]
 _BEGINNING, _OPEN = CorrectionState.BEGINNING, CorrectionState.OPEN
@@ -130,8 +124,8 @@ def begin_correction(
         with open_tables() as tables:
             streams = plan_streams(plan, tables)
     plan = streams.cut(plan)
-    mirrors = [(StepKind.MIRROR, table.table) for table in plan.corrected]
-    journal = CorrectionJournal.create(store, plan, mirrors, streams.steps())
+    mirrors: list[NewStep] = [(StepKind.MIRROR, table.table, {}) for table in plan.corrected]
+    journal = CorrectionJournal.create(store, plan, [*mirrors, *streams.steps()])
     report(f"{journal.name}: it is in the store; whatever happens, `headwater correct abort {journal.name}` removes it")
     corrector = Corrector(store, journal.name, open_tables, report)
     corrector.make_mirrors()
@@ -280,7 +274,7 @@ class Corrector:
             since = until
         return later.count
 
-    def _add_rows(self, tables: CorrectionTables, mirror: Mirror, step: CorrectionStep) -> None:
+    def _add_rows(self, tables: CorrectionTables, mirror: Mirror, step: JournalStep) -> None:
         """Add rows in one commit. Where the mirror was before and after it tells it from what the user commits."""
         running = self._running(step)
         if "before" not in running.detail:
@@ -407,7 +401,7 @@ class Corrector:
         heads = {table: tables.head_of_table(table) for table in found}
         return {table: head for table, head in heads.items() if head is not None and head != found[table].expected}
 
-    def _running(self, step: CorrectionStep) -> CorrectionStep:
+    def _running(self, step: JournalStep) -> JournalStep:
         if step.state is StepState.RUNNING:
             return step
         return self._journal.move_step(self._epoch, step, StepState.RUNNING)

@@ -13,8 +13,9 @@ from typing import Protocol
 
 from headwater.versions.aligned.checkpoints import Barrier
 from headwater.versions.correction.execution.tables import CorrectionError, Mirror
-from headwater.versions.correction.journal import Correction, StepKind, StepState
+from headwater.versions.correction.journal import Correction
 from headwater.versions.cuts import Cut, DataVersion, TableSnapshot
+from headwater.versions.step_journal import StepKind, StepState
 
 Milestone = tuple[int, int]
 """A snapshot of a table, and the mirror's that stands for it."""

@@ -8,8 +8,9 @@ from typing import Any
 from headwater.versions.correction.execution.stages import Stage
 from headwater.versions.correction.execution.streams import is_cut
 from headwater.versions.correction.execution.tables import Mirror
-from headwater.versions.correction.journal import Correction, CorrectionStep, StepKind, StepState
+from headwater.versions.correction.journal import Correction
 from headwater.versions.correction.model import CorrectionPlan, JobKind
+from headwater.versions.step_journal import JournalStep, StepKind, StepState
 
 
 def taken_until(found: Correction, source: Mirror) -> int:
@@ -46,7 +47,7 @@ def is_read_by_aligned_jobs(plan: CorrectionPlan) -> bool:
     return any(job.kind is JobKind.ALIGNED and plan.source in job.reads for job in plan.needed_jobs)
 
 
-def _last_run(found: Correction, stage: Stage) -> CorrectionStep | None:
+def _last_run(found: Correction, stage: Stage) -> JournalStep | None:
     steps = [step for step in found.of(StepKind.RERUN) if list(step.detail["writes"]) == list(stage.writes)]
     return steps[-1] if steps else None
 

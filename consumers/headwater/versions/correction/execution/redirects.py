@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from headwater.errors import ConfigurationError
 from headwater.lineage.store import Store
 from headwater.versions.correction.execution.tables import Mirror
-from headwater.versions.correction.journal import Correction, CorrectionJournal, CorrectionState, StepKind, StepState
+from headwater.versions.correction.journal import Correction, CorrectionJournal, CorrectionState
+from headwater.versions.step_journal import StepKind, StepState
 from headwater.versions.validation.results import full_name
 
 if TYPE_CHECKING:

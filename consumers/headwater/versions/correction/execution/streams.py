@@ -18,12 +18,13 @@ from typing import Any, Final
 
 from headwater.errors import ConfigurationError
 from headwater.versions.correction.execution.tables import CorrectionError, CorrectionTables, Mirror, mirror_branch
-from headwater.versions.correction.journal import Correction, CorrectionStep, StepKind, StepState
+from headwater.versions.correction.journal import Correction
 from headwater.versions.correction.model import CorrectionMode, CorrectionPlan, JobKind, PlannedJob
 from headwater.versions.correction.rerun_commands import CHECKPOINT
 from headwater.versions.forks import ForkError, SourceMove, plan_fork, write_fork
 from headwater.versions.forks.checkpoint import local_path
 from headwater.versions.forks.progress import newest_batch, unread_versions, version_read
+from headwater.versions.step_journal import JournalStep, StepKind, StepState
 from headwater.versions.validation.results import full_name
 
 Steps = list[tuple[StepKind, str, Mapping[str, Any]]]
@@ -49,7 +50,7 @@ class StreamFork:
     """Where the mirrors of these tables are."""
 
     @classmethod
-    def from_step(cls, step: CorrectionStep) -> StreamFork:
+    def from_step(cls, step: JournalStep) -> StreamFork:
         known = {key: value for key, value in step.detail.items() if key in cls.__dataclass_fields__}
         return cls(job=step.subject, **known)
 
