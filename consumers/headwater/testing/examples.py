@@ -18,6 +18,7 @@ from headwater.events.catalog import (
     AlterView,
     BranchMerged,
     CatalogContext,
+    CorrectionSwitched,
     CreateBranch,
     CreateDatabase,
     CreateTable,
@@ -308,6 +309,15 @@ DRAFTS: Final[tuple[Event, ...]] = (
         others=(DatasetId(namespace="hive://metastore:9083", name="sales.orders"),),
         reason="one location",
         by="ops",
+    ),
+    CorrectionSwitched(
+        **_of("daily"),
+        correction="c-20260301-orders-4f2a",
+        mirror="correction_20260301_orders_4f2a",
+        wrong_table=_of("orders")["identifier"],
+        wrong_snapshot=4,
+        previous_snapshot=7,
+        snapshot=9,
     ),
 )
 

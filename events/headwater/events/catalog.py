@@ -332,3 +332,28 @@ class MainReplaced(TableModification):
     tag: IdentityString | None = None
     previous_snapshot: Long | None = None
     snapshot: Long | None = None
+
+
+class CorrectionSwitched(TableModification):
+    """The corrected rows of a mirror are the table's, and so are those of all other tables of the correction.
+
+    It is reported for each table once the last one is switched. If that is interrupted, it may come again: a
+    correction's name and a table say which it is.
+
+    >>> why = {"wrong_table": orders, "wrong_snapshot": 4}
+    >>> fix = {"correction": "c-20260301-orders-4f2a", "mirror": "correction_20260301_orders_4f2a"}
+    >>> CorrectionSwitched(context=lake, identifier=orders, **fix, **why, snapshot=9).wrong_snapshot
+    4
+    """
+
+    kind: Literal["CorrectionSwitched"] = "CorrectionSwitched"
+    schema_version: Literal[1] = 1
+    correction: Name
+    mirror: IdentityString
+    """The branch that was the table's mirror."""
+    wrong_table: TableName
+    """The table whose rows were wrong, so that this one was corrected."""
+    wrong_snapshot: Long
+    """The first snapshot of `wrong_table` that was wrong."""
+    previous_snapshot: Long | None = None
+    snapshot: Long | None = None

@@ -12,6 +12,7 @@ from headwater.events.catalog import (
     AlterTable,
     AlterView,
     BranchMerged,
+    CorrectionSwitched,
     CreateBranch,
     CreateDatabase,
     CreateTable,
@@ -46,6 +47,7 @@ CatalogEvent: TypeAlias = (
     | DropBranch
     | BranchMerged
     | MainReplaced
+    | CorrectionSwitched
 )
 JobLineageEvent: TypeAlias = (
     JobStarted | JobLineage | Committed | StatementFailed | JobStatusChanged | Gap | Heartbeat | Closed

@@ -21,6 +21,7 @@ from headwater.events.catalog import (
     AlterView,
     BranchMerged,
     CatalogContext,
+    CorrectionSwitched,
     CreateBranch,
     CreateDatabase,
     CreateTable,
@@ -302,6 +303,15 @@ DRAFTS: Final[dict[str, Event]] = {
         error=ErrorDetails(type="AnalysisException", message="[DIVIDE_BY_ZERO] by zero", condition="DIVIDE_BY_ZERO"),
     ),
     "gap": Gap(reason=GapReason.QUEUE_OVERFLOW, missed=3),
+    "correction_switched": CorrectionSwitched(
+        **in_lake("orders"),
+        correction="c-20260301-orders-4f2a",
+        mirror="correction_20260301_orders_4f2a",
+        wrong_table=in_lake("orders")["identifier"],
+        wrong_snapshot=4,
+        previous_snapshot=7,
+        snapshot=9,
+    ),
 }
 
 

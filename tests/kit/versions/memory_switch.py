@@ -5,7 +5,7 @@ A process may die before and after each commit and each write of the journal.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,26 +13,10 @@ from typing import Any
 import pytest
 
 from headwater.versions.branches import MainMovedError
-from headwater.versions.correction.journal import CorrectionJournal
+from headwater.versions.correction.journal import Correction, CorrectionJournal
 from headwater.versions.correction.switching import SwitchTables, TableSwitch
 from headwater.versions.cuts import TableSnapshot
-
-
-class KilledError(BaseException):
-    """The process dies here."""
-
-
-@dataclass
-class KillPoints:
-    """Counts the points at which a process may die, and dies at one of them."""
-
-    at: int | None = None
-    count: int = 0
-
-    def pass_one(self) -> None:
-        self.count += 1
-        if self.count == self.at:
-            raise KilledError
+from tests.kit.versions.memory_correction import KillPoints
 
 
 @dataclass
@@ -61,6 +45,7 @@ class MemorySwitchTables(SwitchTables):
         self.tables = {name: SwitchedTable([("old", "")]) for name in names}
         self.mirrors: dict[str, str] = dict.fromkeys(names, "new")
         self.reports: list[tuple[str, Mapping[str, int]]] = []
+        self.ends: list[dict[str, tuple[int | None, int | None]]] = []
         self.kills = KillPoints()
 
     @contextmanager
@@ -92,6 +77,11 @@ class MemorySwitchTables(SwitchTables):
     def report(self, switch: TableSwitch, switched: Mapping[str, int]) -> None:
         self.kills.pass_one()
         self.reports.append((switch.table, dict(switched)))
+
+    def report_end(self, found: Correction, switched: Sequence[TableSwitch]) -> None:
+        self.kills.pass_one()
+        self.ends.append({each.table: (each.expected, each.snapshot) for each in switched})
+        self.kills.pass_one()
 
     def report_return(self, table: str, to: int, expected: int, snapshot: int) -> None:
         self.reports.append((table, {"to": to, "expected": expected, "snapshot": snapshot}))

@@ -26,7 +26,8 @@ from headwater.versions.correction.switching import Switcher
 from headwater.versions.step_journal import StepKind, StepState
 from tests.kit.stores import open_new_store
 from tests.kit.versions.corrections import planned_chain, planned_job
-from tests.kit.versions.memory_switch import KilledError, MemorySwitchTables
+from tests.kit.versions.memory_correction import KilledError
+from tests.kit.versions.memory_switch import MemorySwitchTables
 
 GROUP, JOB, ORDERS, PRODUCTS, DETAILS = "shop", "details", "lake.db.orders", "lake.db.products", "lake.db.details"
 NEWEST, BEHIND = 3, 4

@@ -15,18 +15,22 @@ from uuid import UUID
 import pytest
 
 from headwater.errors import ConfigurationError
-from headwater.events import Heartbeat, JobName, JobStarted, JobStatusChanged
+from headwater.events import CorrectionSwitched, Heartbeat, JobName, JobStarted, JobStatusChanged
+from headwater.lineage.mapping import map_event
+from headwater.lineage.questions.history import history
 from headwater.lineage.store import Store
+from headwater.testing.examples import CONTEXT
 from headwater.versions.correction import CorrectionPlan, RerunCommand, RerunCommands, plan_correction
 from headwater.versions.correction.journal import CorrectionJournal, CorrectionState
 from headwater.versions.correction.moved_jobs import SwitchRefusedError
 from headwater.versions.correction.switching import Switcher, TableSwitch, running_jobs
 from headwater.versions.step_journal import StepKind, StepState
-from tests.kit.lineage.scripted_producer import at
+from tests.kit.lineage.scripted_producer import ScriptedProducer, at, dataset, place
 from tests.kit.lineage.scripted_producer import store as put
 from tests.kit.stores import open_new_store
 from tests.kit.versions.corrections import RUNS, add_times, counted, order_warehouse
-from tests.kit.versions.memory_switch import KilledError, MemorySwitchTables
+from tests.kit.versions.memory_correction import KilledError
+from tests.kit.versions.memory_switch import MemorySwitchTables
 
 ORDERS, DETAILS, TOP = "lake.db.orders", "lake.db.details", "lake.db.top10"
 MOST_POINTS = 200
@@ -85,6 +89,7 @@ def test_tables_are_switched_from_the_sources_on_and_each_knows_those_before(
     assert [(each.table, each.snapshot) for each in done] == [(ORDERS, 2), (DETAILS, 2), (TOP, 2)]
     assert tables.reports == [(ORDERS, {}), (DETAILS, {ORDERS: 2}), (TOP, {ORDERS: 2, DETAILS: 2})]
     assert (switcher.load().state, tables.mirrors) == (CorrectionState.SWITCHED, {})
+    assert tables.ends == [dict.fromkeys((ORDERS, DETAILS, TOP), (1, 2))]
     assert Switcher(store, name, tables.opening).switch() == done
     assert [table.head for table in tables.tables.values()] == [2, 2, 2]
 
@@ -111,6 +116,7 @@ def test_a_switch_that_is_killed_anywhere_goes_on_and_makes_each_commit_once(
         assert (tables.rows(), tables.mirrors) == ({"new"}, {}), point
         assert {table for table, _ in tables.reports} == {ORDERS, DETAILS, TOP}, point
         assert all(step.state is StepState.DONE for step in switcher.load().of(StepKind.SWITCH)), point
+        assert {str(end) for end in tables.ends} == {str(dict.fromkeys((ORDERS, DETAILS, TOP), (1, 2)))}, point
         if tables.kills.count < point:
             break
     assert points > 20
@@ -145,6 +151,7 @@ def test_a_switch_that_is_killed_anywhere_is_taken_back_and_may_be_killed_there_
             switcher.go_back()
         assert (tables.rows(), switcher.load().state) == ({"old"}, CorrectionState.OPEN), point
         assert all(table.head in {1, 3} for table in tables.tables.values()), point
+        assert tables.ends == [], point
         taken += any(table.head == 3 for table in tables.tables.values())
     assert taken > 3
 
@@ -226,3 +233,22 @@ def test_jobs_of_the_chain_that_still_run_are_known(store: Store, plan: Correcti
         put(connection, story.events)
         assert running_jobs(connection, plan, at(story.minute)) == ["details"]
         assert running_jobs(connection, plan, at(story.minute + 24 * 60)) == []
+
+
+def test_who_goes_on_with_a_switch_reports_its_end_again_and_the_history_has_it_once(store: Store) -> None:
+    """The process that was killed was another producer. It finds a second entry for what happened once, and one entry
+    for what happened to two tables."""
+    orders = place("orders")["table"]
+    why = {"correction": "c-20260301-orders-4f2a", "wrong_table": orders, "wrong_snapshot": 4}
+    for number, minute in ((1, 5), (2, 3), (3, 9)):
+        for table in ("orders", "details"):
+            about = {"context": CONTEXT, "identifier": place(table)["table"], "dataset": dataset(table), **why}
+            moved = {"mirror": "correction_1", "previous_snapshot": 7, "snapshot": 9}
+            event = ScriptedProducer(number).emit(minute, CorrectionSwitched, **about, **moved)
+            store.merge(map_event(event))
+    with store.engine.connect() as connection:
+        [entry] = history(connection, "lake.sales.details").rows
+    assert (entry.kind, entry.at, entry.changes) == (
+        *("CorrectionSwitched", at(3)),
+        ("corrected by c-20260301-orders-4f2a, since lake.sales.orders@4 was wrong: from 7 to 9",),
+    )

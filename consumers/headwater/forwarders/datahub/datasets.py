@@ -24,6 +24,7 @@ from datahub.specific.dataset import DatasetPatchBuilder
 from headwater.events.catalog import (
     AlterTable,
     BranchMerged,
+    CorrectionSwitched,
     CreateBranch,
     CreateTable,
     CreateTag,
@@ -107,6 +108,19 @@ def propose_branch_change(event: BranchMerged | MainReplaced, namer: DataHubName
     told = {"branch": event.branch, "snapshot": event.snapshot, "previous_snapshot": event.previous_snapshot}
     properties = {**operation_properties(event), **known_texts(told)}
     proposals.operation(dataset.urn, "MERGE_BRANCH" if isinstance(event, BranchMerged) else "REPLACE_MAIN", properties)
+
+
+def propose_correction(event: CorrectionSwitched, namer: DataHubNamer, proposals: EventProposals) -> None:
+    if (dataset := namer.of_modification(event)) is None:
+        return
+    fields = {
+        "correction": event.correction,
+        "wrong_table": str(event.wrong_table),
+        "wrong_snapshot": event.wrong_snapshot,
+        "snapshot": event.snapshot,
+        "previous_snapshot": event.previous_snapshot,
+    }
+    proposals.operation(dataset.urn, "SWITCH_CORRECTION", {**operation_properties(event), **known_texts(fields)})
 
 
 def dataset_schema(

@@ -16,6 +16,7 @@ from headwater.forwarders.datahub.containers import propose_database, propose_dr
 from headwater.forwarders.datahub.datasets import (
     propose_alter_table,
     propose_branch_change,
+    propose_correction,
     propose_create_table,
     propose_drop_table,
     propose_reference,
@@ -53,6 +54,7 @@ PROPOSALS_OF: Final[dict[str, Callable[[Any, DataHubNamer, EventProposals], None
     "DropBranch": propose_reference,
     "BranchMerged": propose_branch_change,
     "MainReplaced": propose_branch_change,
+    "CorrectionSwitched": propose_correction,
     "JobStarted": propose_job_started,
     "JobStatusChanged": propose_job_status,
     "JobLineage": propose_job_lineage,

@@ -10,6 +10,7 @@ from headwater.events.catalog import (
     AlterTable,
     AlterView,
     CatalogModification,
+    CorrectionSwitched,
     CreateBranch,
     CreateTable,
     CreateTag,
@@ -37,7 +38,7 @@ from headwater.lineage.mapping.keys import (
 )
 from headwater.lineage.mapping.row_builder import RowBuilder
 from headwater.lineage.rows import tables as t
-from headwater.lineage.rows.values import Value
+from headwater.lineage.rows.values import Value, hash_key
 
 RENAMED: Final = "RENAMED"
 _BESIDE: Final = {
@@ -138,7 +139,16 @@ def _history(event: CatalogModification, build: RowBuilder) -> None:
         detail["changes"] = [{"change": change.change, **fields} for change, fields in pairs]
     context = (build.time, *_subject(event))
     values = (event.kind, event.effect.value, event.cause.value, *context, to_json_text(detail))
-    build.observed(t.MODIFICATION, (build.producer, build.sequence), event=values)
+    build.observed(t.MODIFICATION, _event_key(event, build), event=values)
+
+
+def _event_key(event: CatalogModification, build: RowBuilder) -> tuple[Value, ...]:
+    """Return the key of an event's row. A switch that was interrupted reports again, as another producer, what is one
+    fact."""
+    if isinstance(event, CorrectionSwitched):
+        table = (dataset_hash(event.dataset), generation_text(event.generation), *table_name_key(event.identifier))
+        return (hash_key(event.kind, (event.correction, *table)), 0)
+    return (build.producer, build.sequence)
 
 
 def _subject(event: CatalogModification) -> tuple[Value, ...]:

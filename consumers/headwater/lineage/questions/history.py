@@ -55,6 +55,10 @@ def _words(kind: str, detail: dict[str, Any]) -> Iterator[str]:
         yield f"tag {detail.get('tag')}" + _at(detail)
     elif kind in {"CreateBranch", "DropBranch", "BranchMerged", "MainReplaced"}:
         yield f"branch {detail.get('branch')}" + _at(detail)
+    elif kind == "CorrectionSwitched":
+        wrong = f"{_name(detail.get('wrong_table', {}))}@{detail.get('wrong_snapshot')}"
+        moved = f"from {detail.get('previous_snapshot')} to {detail.get('snapshot')}"
+        yield f"corrected by {detail.get('correction')}, since {wrong} was wrong: {moved}"
 
 
 def _at(detail: dict[str, Any]) -> str:

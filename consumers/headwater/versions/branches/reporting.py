@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from headwater.events.catalog import (
     BranchMerged,
+    CorrectionSwitched,
     CreateBranch,
     DropBranch,
     MainReplaced,
@@ -82,7 +83,7 @@ class BranchEvents:
         else:
             yield self._pointer(done.snapshot, done.parent, done.schema_id, CommitKind.RESTORE)
 
-    def switched(self, snapshot: int, parent: int | None, inputs: tuple[Input, ...]) -> Committed:
+    def switched(self, snapshot: int, parent: int | None, inputs: tuple[Input, ...], barrier: int) -> Committed:
         """Return the commit by which a corrected mirror took the table's place, with what the mirror was made from."""
         output = Output(
             **self.identity,
@@ -93,7 +94,30 @@ class BranchEvents:
             replaced=OverwriteScope.ALL,
             made_from=tuple(range(len(inputs))),
         )
-        return Committed(job=_CORRECTION_JOB, barrier=_barrier(), inputs=inputs, outputs=(output,))
+        return Committed(job=_CORRECTION_JOB, barrier=barrier, inputs=inputs, outputs=(output,))
+
+    def correction_switched(
+        self, correction: str, mirror: str, wrong: tuple[TableName, int], moved: tuple[int | None, int | None]
+    ) -> CorrectionSwitched:
+        """Return that the table has its corrected rows, as all tables of the correction have. `moved` are its snapshots
+        before and after."""
+        previous, snapshot = moved
+        is_new = self._makes_snapshots and previous != snapshot
+        return CorrectionSwitched(
+            **self._place,
+            correction=correction,
+            mirror=mirror,
+            wrong_table=wrong[0],
+            wrong_snapshot=wrong[1],
+            previous_snapshot=previous,
+            snapshot=snapshot,
+            produced=snapshot if is_new else None,
+            parent=previous if is_new else None,
+        )
+
+    @property
+    def identifier(self) -> TableName:
+        return TableName.model_validate(self._place["identifier"])
 
     @property
     def _makes_snapshots(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, select
@@ -25,6 +26,7 @@ from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.branches import Branch, BranchError, FormatBranches, MainMovedError, MainRollBack
 from headwater.versions.branches.format_branches import branches_of
 from headwater.versions.branches.reporting import BranchEvents, driver_report, store_report
+from headwater.versions.correction.journal import Correction
 from headwater.versions.correction.switching import SwitchTables, TableSwitch
 from headwater.versions.cuts import TableSnapshot
 from headwater.versions.spark_tables import identify
@@ -82,7 +84,16 @@ class SparkSwitchTables(SwitchTables):
             return
         formats = self._formats(switch.table)
         inputs = self._inputs(switch, switched)
-        self._tell(BranchEvents(formats).switched(_known(switch.snapshot), switch.expected, inputs))
+        snapshot, barrier = _known(switch.snapshot), _barrier(switch)
+        self._tell(BranchEvents(formats).switched(snapshot, switch.expected, inputs, barrier))
+
+    def report_end(self, found: Correction, switched: Sequence[TableSwitch]) -> None:
+        wrong = (BranchEvents(self._formats(found.plan.source)).identifier, found.plan.snapshot)
+        for each in switched:
+            moved = (each.expected, each.snapshot)
+            self._tell(
+                BranchEvents(self._formats(each.table)).correction_switched(found.name, each.branch, wrong, moved)
+            )
 
     def report_return(self, table: str, to: int, expected: int, snapshot: int) -> None:
         for event in BranchEvents(self._formats(table)).rolled_back(MainRollBack(to, expected, snapshot, expected)):
@@ -157,6 +168,12 @@ def _reads_of(
     found = load_writes(connection, [(_key(place), each) for each in snapshots])
     writes = [write for write in found if write.branch == branch and write.at >= since]
     return [read for reads in load_sources(connection, writes).values() for read in reads]
+
+
+def _barrier(switch: TableSwitch) -> int:
+    """Return a number that is always the same for a switch, so that one that is told twice is known once."""
+    digest = sha256(switch.mark.encode()).digest()
+    return (switch.began_at // 1000 << 20) + (int.from_bytes(digest[:3], "big") & 0xFFFFF)
 
 
 def _key(dataset: DatasetId) -> bytes:

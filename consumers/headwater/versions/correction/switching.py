@@ -17,6 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from headwater.errors import ConfigurationError
+from headwater.events.clock import micros_of
 from headwater.lineage.questions.runs import runs
 from headwater.lineage.store import Store
 from headwater.versions.branches import MainMovedError
@@ -58,6 +59,8 @@ class TableSwitch:
     """When the jobs began that made the mirror, in microseconds."""
     snapshot: int | None = None
     """The table's snapshot afterwards."""
+    began_at: int = 0
+    """When its step was begun, in microseconds: always the same, whoever goes on with it."""
 
     @classmethod
     def from_step(cls, step: JournalStep) -> TableSwitch:
@@ -101,6 +104,10 @@ class SwitchTables(ABC):
     def report(self, switch: TableSwitch, switched: Mapping[str, int]) -> None:
         """Tell the store what a switched table was made from. `switched` are the snapshots of all tables that were
         switched before."""
+
+    @abstractmethod
+    def report_end(self, found: Correction, switched: Sequence[TableSwitch]) -> None:
+        """Tell that all tables of a correction have their corrected rows. It may be told again."""
 
     @abstractmethod
     def report_return(self, table: str, to: int, expected: int, snapshot: int) -> None:
@@ -197,6 +204,7 @@ class Switcher:
             self._return_streams(tables, switched)
             for each in reversed(done):
                 tables.remove_mirror(each.table, each.branch)
+            tables.report_end(found, done)
         remove_forks(found)
         self._journal.move(self._epoch, [_SWITCHING], _SWITCHED)
         self._lift_fences()
@@ -295,6 +303,8 @@ class Switcher:
             snapshot = tables.find(each.table, each.expected, each.mark)
         else:
             step = self._running(step)
+        assert step.moved_at is not None  # noqa: S101 - the journal has it
+        each = replace(each, began_at=micros_of(step.moved_at))
         if snapshot is None:
             try:
                 snapshot = tables.switch(each)

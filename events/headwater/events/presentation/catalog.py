@@ -16,6 +16,7 @@ from headwater.events.catalog import (
     AlterView,
     BranchMerged,
     CatalogModification,
+    CorrectionSwitched,
     CreateBranch,
     CreateDatabase,
     CreateTable,
@@ -215,6 +216,11 @@ def branch_merged(event: BranchMerged) -> str:
 def main_replaced(event: MainReplaced) -> str:
     replaced = f"branch {event.branch} took the place of {event.previous or MAIN}"
     return joined(_table(event), replaced, step(event.previous_snapshot, event.snapshot), circumstances(event))
+
+
+def correction_switched(event: CorrectionSwitched) -> str:
+    switched = f"{event.correction} of {event.wrong_table} @{event.wrong_snapshot} switched"
+    return joined(_table(event), switched, step(event.previous_snapshot, event.snapshot), circumstances(event))
 
 
 def _database(name: DatabaseName) -> str:

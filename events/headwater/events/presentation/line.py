@@ -104,6 +104,7 @@ _WORDS: Final[Mapping[type[Event], Callable[[Any], str]]] = {
     c.DropBranch: catalog.drop_branch,
     c.BranchMerged: catalog.branch_merged,
     c.MainReplaced: catalog.main_replaced,
+    c.CorrectionSwitched: catalog.correction_switched,
     j.JobStarted: jobs.job_started,
     j.JobLineage: jobs.job_lineage,
     j.Committed: jobs.committed,
