@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headwater.cli.answers import snapshot_text
 from headwater.cli.commands import command
 from headwater.cli.correct import read_commands
+from headwater.cli.correction_progress import CorrectionProgress
 from headwater.cli.corrections import add_job_flags, planner_of, tables_of
 from headwater.cli.erasing import add_erasing, erase
 from headwater.cli.exits import Exit
@@ -133,9 +134,10 @@ def _go_back(switcher: Switcher) -> tuple[str, Mapping[str, object]]:
 def _switcher(given: Namespace, store: Store, held: ExitStack, output: CommandOutput) -> Switcher:
     from headwater.versions.correction.switching import Switcher  # noqa: PLC0415
 
-    tables = _switch_tables(given, store, held)
+    tables, progress = _switch_tables(given, store, held), CorrectionProgress(given.output)
+    starter = _starter(given, output)
     return Switcher(
-        store, given.correction, lambda: nullcontext(tables), output.note, start_stream=_starter(given, output)
+        store, given.correction, lambda: nullcontext(tables), progress.say, progress.show, start_stream=starter
     )
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwater.cli.answers import snapshot_text
 from headwater.cli.commands import command
 from headwater.cli.correct import add_plan, make_plan, read_commands
+from headwater.cli.correction_progress import CorrectionProgress
 from headwater.cli.correction_text import plan_text
 from headwater.cli.erasing import add_erasing, erase
 from headwater.cli.exits import Exit
 from headwater.cli.flags import Flags, count
-from headwater.cli.output import CommandOutput, print_words
+from headwater.cli.output import Age, CommandOutput
 from headwater.cli.run import add_properties, properties_of
 from headwater.cli.service import ended_by_sigterm
 from headwater.cli.store import add_store, open_given_store
@@ -29,9 +30,11 @@ if TYPE_CHECKING:  # SQLAlchemy and Spark are imported where they are used
     from headwater.versions.correction import CorrectionPlan
     from headwater.versions.correction.execution.tables import CorrectionTables
     from headwater.versions.correction.journal import Correction
+    from headwater.versions.correction.lag import MirrorLag
     from headwater.versions.validation import ResultComparison
 
 _SIDES = ("production", "mirror")
+_LAG_COLUMNS = ("commits behind", "behind")
 
 
 def _correction(parser: Flags) -> None:
@@ -102,8 +105,14 @@ def begin(given: Namespace, output: CommandOutput) -> int:
             output.table("obstacles", ("what stands in the way",), [(each,) for each in obstacles], "In the way")
             output.outcome("nothing was done: this was a dry run", {"done": False, "dry_run": True})
             return Exit.FAILED if obstacles else Exit.DONE
+        progress = CorrectionProgress(given.output)
         corrector = begin_correction(
-            store, plan, lambda: tables_of(given, "begin"), anyway=given.anyway, report=report_progress
+            store,
+            plan,
+            lambda: tables_of(given, "begin"),
+            anyway=given.anyway,
+            report=progress.say,
+            show=progress.show,
         )
         found = corrector.load()
     _give_mirrors(found, output)
@@ -167,7 +176,8 @@ def run(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.correction.execution.reruns import JobRunner  # noqa: PLC0415
 
     with open_given_store(given, readonly=given.dry_run) as store, ended_by_sigterm():
-        corrector = Corrector(store, given.correction, lambda: tables_of(given, "run"), report_progress)
+        progress = CorrectionProgress(given.output)
+        corrector = Corrector(store, given.correction, lambda: tables_of(given, "run"), progress.say, progress.show)
         planner = planner_of(store, given)
         if given.dry_run:
             seen = corrector.preview(planner)
@@ -238,7 +248,10 @@ def abort(given: Namespace, output: CommandOutput) -> int:
 
     with open_given_store(given, readonly=given.dry_run) as store:
         corrector = Corrector(
-            store, given.correction, lambda: tables_of(given, "abort", given.dropped), report_progress
+            store,
+            given.correction,
+            lambda: tables_of(given, "abort", given.dropped),
+            CorrectionProgress(given.output).say,
         )
         found = corrector.load()
         _give_mirrors(found, output)
@@ -258,15 +271,19 @@ def abort(given: Namespace, output: CommandOutput) -> int:
     flags=[add_store],
 )
 def list_corrections(given: Namespace, output: CommandOutput) -> int:
-    from headwater.versions.correction.journal import corrections_in  # noqa: PLC0415
+    from headwater.versions.correction.journal import CorrectionJournal, corrections_in  # noqa: PLC0415
+    from headwater.versions.correction.lag import find_lags, next_command  # noqa: PLC0415
 
-    with open_given_store(given) as store:
-        found = corrections_in(store)
-    rows = [
-        (each.name, each.source, snapshot_text(each.snapshot), each.mode, each.state, each.made_at, each.moved_at)
-        for each in found
-    ]
-    output.table("corrections", ("name", "table", "snapshot", "mode", "state", "begun", "moved"), rows, "Corrections")
+    with open_given_store(given) as store, store.engine.connect() as connection:
+        rows = []
+        for each in corrections_in(store):
+            about = (each.name, each.source, snapshot_text(each.snapshot), each.mode, each.state)
+            found = CorrectionJournal(store, each.name).load()
+            lags = find_lags(connection, found)
+            following = next_command(found, lags)
+            rows.append((*about, *_most_behind(lags.values()), following, each.made_at, each.moved_at))
+    columns = ("name", "table", "snapshot", "mode", "state", *_LAG_COLUMNS, "next", "begun", "moved")
+    output.table("corrections", columns, rows, "Corrections")
     return Exit.DONE
 
 
@@ -278,9 +295,12 @@ def list_corrections(given: Namespace, output: CommandOutput) -> int:
 )
 def show(given: Namespace, output: CommandOutput) -> int:
     from headwater.versions.correction.journal import CorrectionJournal  # noqa: PLC0415
+    from headwater.versions.correction.lag import find_lags, next_command  # noqa: PLC0415
+    from headwater.versions.step_journal import StepKind  # noqa: PLC0415
 
-    with open_given_store(given) as store:
+    with open_given_store(given) as store, store.engine.connect() as connection:
         found = CorrectionJournal(store, given.correction).load()
+        lags = find_lags(connection, found)
     status = found.status
     fields: dict[str, object] = {
         "name": status.name,
@@ -290,15 +310,39 @@ def show(given: Namespace, output: CommandOutput) -> int:
         "state": status.state,
         "begun": status.made_at,
         "moved": status.moved_at,
+        "next": next_command(found, lags),
     }
     output.record("correction", fields, "Correction")
     _give_mirrors(found, output)
+    rows = [(table, lag.commits, _age(lag), lag.problem) for table, lag in lags.items()]
+    output.table("lags", ("table", *_LAG_COLUMNS, "problem"), rows, "How far production is ahead of the mirrors")
+    switched = [
+        (step.subject, step.state, *map(snapshot_text, (step.detail["expected"], step.detail["snapshot"])))
+        for step in found.of(StepKind.SWITCH)
+    ]
+    output.table("switches", ("table", "state", "from", "to"), switched, "What was switched")
     steps = [
         (step.number, step.kind, step.subject, step.state, step.moved_at, step.detail.get("error"))
         for step in found.steps
     ]
     output.table("steps", ("number", "kind", "subject", "state", "moved", "error"), steps, "Steps")
     return Exit.DONE
+
+
+def _most_behind(lags: Collection[MirrorLag]) -> tuple[int | None, Age | None]:
+    """Return the commits that all mirrors lack, and the longest lag; None for what isn't known of any."""
+    commits = [lag.commits for lag in lags]
+    behind = [lag.behind for lag in lags if lag.behind is not None]
+    known = [each for each in commits if each is not None]
+    return (sum(known) if lags and len(known) == len(commits) else None), (_seconds(max(behind)) if behind else None)
+
+
+def _age(lag: MirrorLag) -> Age | None:
+    return None if lag.behind is None else _seconds(lag.behind)
+
+
+def _seconds(span: timedelta) -> Age:
+    return Age(round(span.total_seconds(), 1))
 
 
 def _give_mirrors(found: Correction, output: CommandOutput) -> None:
@@ -356,9 +400,3 @@ def _session(given: Namespace, name: str, marks: Mapping[str, str] | None = None
                 yield spark
         finally:
             end_jvm()
-
-
-def report_progress(text: str) -> None:
-    """Say how far a long command is, beside its answer."""
-    print_words(text, sys.stderr)
-    sys.stderr.flush()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LINE_SECONDS: Final = 10.0
 """How often a line is written where there is no terminal."""
-_CLEAR: Final = "\r\x1b[K"
+CLEAR_LINE: Final = "\r\x1b[K"
 
 
 class ProgressLines:
@@ -33,7 +33,7 @@ class ProgressLines:
             return
         if self._is_terminal:
             end = "\n" if progress.is_finished else ""
-            self._err.write(f"{_CLEAR}{_words(progress)}{end}")
+            self._err.write(f"{CLEAR_LINE}{_words(progress)}{end}")
             self._err.flush()
         elif progress.is_finished or time.monotonic() >= self._next:
             self._next = time.monotonic() + _LINE_SECONDS

@@ -126,8 +126,10 @@ def test_a_switch_that_is_killed_anywhere_goes_on_and_makes_each_commit_once(
 def test_a_switch_that_is_killed_anywhere_is_taken_back_and_may_be_killed_there_too(
     store: Store, plan: CorrectionPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every third point, each with a kill of the way back at another one: then it is switched after all."""
-    taken = 0
+    """Every third point, each with a kill of the way back at another one. Whoever would rather go on with the switch is
+    refused then, unless nothing went back: a table with its former rows never counts as switched. Where all tables were
+    switched, only the end is left."""
+    taken = ended = 0
     for point in range(6, MOST_POINTS, 3):
         name, tables = open_correction(store, plan)
         with monkeypatch.context() as patch:
@@ -145,15 +147,61 @@ def test_a_switch_that_is_killed_anywhere_is_taken_back_and_may_be_killed_there_
                 pass
             except ConfigurationError:
                 assert Switcher(store, name, tables.opening).load().state is CorrectionState.OPEN
+            except SwitchRefusedError:
+                ended += 1
         tables.kills.at = None
         switcher = Switcher(store, name, tables.opening)
+        states = {step.state for step in switcher.load().of(StepKind.SWITCH)}
+        if states == {StepState.DONE}:
+            switcher.switch()
+            assert (tables.rows(), switcher.load().state) == ({"new"}, CorrectionState.SWITCHED), point
+            continue
         if switcher.load().state is CorrectionState.SWITCHING:
+            if StepState.FAILED in states:
+                with pytest.raises(SwitchRefusedError, match="is being undone"):
+                    switcher.switch()
             switcher.go_back()
         assert (tables.rows(), switcher.load().state) == ({"old"}, CorrectionState.OPEN), point
         assert all(table.head in {1, 3} for table in tables.tables.values()), point
         assert tables.ends == [], point
         taken += any(table.head == 3 for table in tables.tables.values())
     assert taken > 3
+    assert ended > 1
+
+
+@pytest.mark.slow
+def test_a_table_that_went_back_is_never_taken_for_switched(
+    store: Store, plan: CorrectionPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way back is killed at each point, and then the user switches after all. The last table's switch was committed
+    and not noted, so its commit is looked for: it is there, before the one that took it back."""
+    refused = 0
+    for point in range(1, MOST_POINTS):
+        name, tables = open_correction(store, plan)
+
+        def die_at_the_last_one(switch: TableSwitch, switched: object) -> None:
+            if switch.table == TOP:
+                raise KilledError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tables, "report", die_at_the_last_one)
+            with pytest.raises(KilledError):
+                Switcher(store, name, tables.opening).switch()
+        with monkeypatch.context() as patch:
+            tables.die_at_writes_of_the_journal(patch)
+            tables.kills.at, tables.kills.count = point, 0
+            try:
+                Switcher(store, name, tables.opening).go_back()
+                break
+            except KilledError:
+                pass
+        tables.kills.at = None
+        try:
+            Switcher(store, name, tables.opening).switch()
+            assert tables.rows() == {"new"}, point
+        except SwitchRefusedError:
+            refused += 1
+    assert refused > 5
 
 
 def test_production_that_went_on_since_the_last_run_stops_the_switch_before_anything_is_done(

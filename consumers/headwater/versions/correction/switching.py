@@ -41,6 +41,8 @@ from headwater.versions.cuts import TableSnapshot
 from headwater.versions.step_journal import JournalStep, StepKind, StepState
 
 _MOVES: Final = frozenset({StepKind.MOVE_GROUP, StepKind.MOVE_JOB})
+PhaseDisplay = Callable[[str, str, int, int], None]
+"""Shows how far a phase is: its name, what is counted, how many are done, and of how many."""
 _OPEN, _SWITCHING, _SWITCHED = CorrectionState.OPEN, CorrectionState.SWITCHING, CorrectionState.SWITCHED
 
 
@@ -61,6 +63,8 @@ class TableSwitch:
     """The table's snapshot afterwards."""
     began_at: int = 0
     """When its step was begun, in microseconds: always the same, whoever goes on with it."""
+    has_returned: bool = False
+    """Whether the table was given back what it had before."""
 
     @classmethod
     def from_step(cls, step: JournalStep) -> TableSwitch:
@@ -142,6 +146,7 @@ class Switcher:
         name: str,
         open_tables: SwitchTablesOpener,
         report: Callable[[str], None] = lambda _: None,
+        show: PhaseDisplay = lambda *_: None,
         *,
         epoch: int | None = None,
         start_stream: Callable[[str, str], None] = lambda job, checkpoint: None,  # noqa: ARG005 - names say what
@@ -153,6 +158,7 @@ class Switcher:
         self._moves: Final = JobMoves(store, name)
         self._open_tables: Final = open_tables
         self._report: Final = report
+        self._show: Final = show
         self._start_stream: Final = start_stream
 
     @cached_property
@@ -192,6 +198,7 @@ class Switcher:
                 if step.state is not StepState.DONE:
                     each = self._switch_table(tables, step, switched)
                     self._report(f"switched {number} of {len(steps)}: {each.table} is at {each.snapshot}")
+                self._show("tables", "tables", number, len(steps))
                 assert each.snapshot is not None  # noqa: S101 - it was switched
                 switched[each.table] = each.snapshot
                 done.append(each)
@@ -242,10 +249,23 @@ class Switcher:
         found = self.load()
         if found.state is not _SWITCHING:
             raise ConfigurationError(f"{found.name} is {found.state.value}: only a switch that was begun is undone")
+        steps = _newest(found)
+        if steps and all(step.state is StepState.DONE for step in steps):
+            raise SwitchRefusedError(
+                f"all tables of {found.name} are switched, and mirrors may be gone: `headwater correct switch "
+                f"{found.name}` ends it, and then each table can go back to its former snapshot"
+            )
         with self._open_tables() as tables:
             return self._undo(tables)
 
     def _undo(self, tables: SwitchTables) -> tuple[TableSwitch, ...]:
+        """Note for all tables that they go back, before any does: no switch takes one that went back for switched."""
+        for step in reversed(_newest(self.load())):
+            each = TableSwitch.from_step(step)
+            if step.state is StepState.RUNNING:
+                each = replace(each, snapshot=tables.find(each.table, each.expected, each.mark))
+            if step.state is not StepState.FAILED:
+                self._journal.move_step(self._epoch, step, StepState.FAILED, each.to_detail())
         undone = list[TableSwitch]()
         for step in reversed(_moves_of(self.load())):
             if step.state in {StepState.RUNNING, StepState.DONE}:
@@ -254,14 +274,11 @@ class Switcher:
                 self._journal.move_step(self._epoch, step, StepState.FAILED)
         for step in reversed(_newest(self.load())):
             each = TableSwitch.from_step(step)
-            if step.state is StepState.FAILED:
-                continue
-            if step.state is StepState.RUNNING:
-                each = replace(each, snapshot=tables.find(each.table, each.expected, each.mark))
-            if each.snapshot is not None and each.snapshot != each.expected:
+            if each.snapshot not in {None, each.expected} and not each.has_returned:
                 self._return_table(tables, each)
                 undone.append(each)
-            self._journal.move_step(self._epoch, step, StepState.FAILED, each.to_detail())
+                each = replace(each, has_returned=True)
+                self._journal.move_step(self._epoch, step, StepState.FAILED, each.to_detail())
         for step in self.load().of(StepKind.RESUME):
             if step.state is not StepState.FAILED:
                 self._journal.move_step(self._epoch, step, StepState.FAILED)

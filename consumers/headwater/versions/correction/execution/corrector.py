@@ -28,7 +28,7 @@ from headwater.versions.correction.execution.progress import (
 )
 from headwater.versions.correction.execution.redirects import mirrors_of, open_mirrors
 from headwater.versions.correction.execution.reruns import CommandRunner
-from headwater.versions.correction.execution.stages import Stage, obstacles_of, stages_of
+from headwater.versions.correction.execution.stages import Stage, estimate_work, obstacles_of, stages_of
 from headwater.versions.correction.execution.streams import (
     StreamFork,
     StreamPlan,
@@ -45,6 +45,7 @@ from headwater.versions.correction.execution.tables import CorrectionError, Corr
 from headwater.versions.correction.journal import Correction, CorrectionJournal, CorrectionState
 from headwater.versions.correction.model import CorrectionPlan, TableVerdict
 from headwater.versions.correction.moved_jobs import remove_mirrored
+from headwater.versions.correction.switching import PhaseDisplay
 from headwater.versions.step_journal import JournalStep, NewStep, StepKind, StepState
 
 TablesOpener = Callable[[], AbstractContextManager[CorrectionTables]]
@@ -115,6 +116,7 @@ def begin_correction(
     *,
     anyway: bool = False,
     report: Callable[[str], None] = lambda _: None,
+    show: PhaseDisplay = lambda *_: None,
 ) -> Corrector:
     """Note a correction in the store and make its mirrors. A ConfigurationError names all that stands in its way."""
     if obstacles := obstacles_of(plan, anyway=anyway):
@@ -127,7 +129,7 @@ def begin_correction(
     mirrors: list[NewStep] = [(StepKind.MIRROR, table.table, {}) for table in plan.corrected]
     journal = CorrectionJournal.create(store, plan, [*mirrors, *streams.steps()])
     report(f"{journal.name}: it is in the store; whatever happens, `headwater correct abort {journal.name}` removes it")
-    corrector = Corrector(store, journal.name, open_tables, report)
+    corrector = Corrector(store, journal.name, open_tables, report, show)
     corrector.make_mirrors()
     return corrector
 
@@ -141,6 +143,7 @@ class Corrector:
         name: str,
         open_tables: TablesOpener,
         report: Callable[[str], None] = lambda _: None,
+        show: PhaseDisplay = lambda *_: None,
         *,
         epoch: int | None = None,
     ) -> None:
@@ -150,6 +153,7 @@ class Corrector:
         self._journal: Final = CorrectionJournal(store, name)
         self._open_tables: Final = open_tables
         self._report: Final = report
+        self._show: Final = show
 
     @cached_property
     def _epoch(self) -> int:
@@ -172,6 +176,7 @@ class Corrector:
                 mirror = tables.make_mirror(planned[step.subject], mirror_branch(found.name))
                 self._journal.move_step(self._epoch, running, StepState.DONE, mirror.to_detail())
                 self._report(f"mirror {number} of {len(steps)}: {mirror.name}")
+                self._show("mirrors", "mirrors", number, len(steps))
             self._prepare_streams(tables)
         self._journal.move(self._epoch, [_BEGINNING], _OPEN)
 
@@ -323,14 +328,17 @@ class Corrector:
                 self._journal.move_step(self._epoch, step, StepState.FAILED, {**step.detail, "error": "interrupted"})
         mirrors, ran = mirrors_of(found), list[str]()
         stages = stages_of(look.plan, mirrors)
+        unit, amounts = estimate_work(stages)
         for number, stage in enumerate(stages, 1):
             target = self._target(stage, look, is_final=is_final)
             made = made_by(found, stage, target)
+            self._show("jobs", unit, sum(amounts[: number - 1]), sum(amounts))
             if made is None:
                 run = _StageRun(stage, target, continued_from(self.load(), stage, target), look, is_final)
                 made = self._run_stage(run, list(mirrors.values()), run_command, f"{number} of {len(stages)}")
                 ran.append(stage.name)
             look.versions.update(dict.fromkeys(stage.writes, made))
+            self._show("jobs", unit, sum(amounts[:number]), sum(amounts))
         return ran
 
     def _target(self, stage: Stage, look: _Look, *, is_final: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.errors import ConfigurationError
+from headwater.lineage.questions.commit_facts import total
 from headwater.versions.correction.execution.streams import obstacles_of_streams
 from headwater.versions.correction.model import CorrectionMode, CorrectionPlan, JobKind, PlannedJob
 
@@ -55,6 +56,15 @@ def stages_of(plan: CorrectionPlan, tables: Collection[str]) -> list[Stage]:
     made = set(tables) - {plan.source}
     jobs = [job for job in plan.needed_jobs if not made.isdisjoint(job.writes)]
     return _ordered([_stage(group, made, plan.source) for group in _groups(jobs, made)])
+
+
+def estimate_work(stages: Sequence[Stage]) -> tuple[str, list[int]]:
+    """Return what can be counted of stages, and how much each makes by the plan: rows where those of all are known,
+    else the commits that are made again."""
+    written = [total(job.written for job in stage.jobs) for stage in stages]
+    if all(each.rows and not each.unknown for each in written):
+        return "rows", [each.rows for each in written]
+    return "commits", [sum(job.commits for job in stage.jobs) for stage in stages]
 
 
 def obstacles_of(plan: CorrectionPlan, *, anyway: bool) -> list[str]:
