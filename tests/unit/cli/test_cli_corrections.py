@@ -72,6 +72,7 @@ def test_the_life_of_a_correction(tmp_path: Path, tables: MemoryTables, capsys: 
     ]
     [listed] = ask(capsys, "list")["corrections"]
     assert (listed["name"], listed["table"], listed["snapshot"], listed["state"]) == (name, ORDERS, "4", "OPEN")
+    assert listed["next"] == f"headwater correct sql {name} …, to correct the rows, then headwater correct run {name}"
     dry = ask(capsys, "run", name, "--dry-run")
     assert [(each["jobs"], each["would_run"]) for each in dry["jobs"]] == [
         *(("details", True), ("revenue", True), ("top10", True)),
@@ -81,11 +82,36 @@ def test_the_life_of_a_correction(tmp_path: Path, tables: MemoryTables, capsys: 
     shown = ask(capsys, "show", name)
     assert [step["kind"] for step in shown["steps"]][:6] == [*["MIRROR"] * 4, "TAKE_OVER", "RERUN"]
     assert {step["state"] for step in shown["steps"]} == {"DONE"}
+    assert [(each["table"], each["commits_behind"]) for each in shown["lags"]] == [
+        *((ORDERS, 0), (DETAILS, 0), (REVENUE, 0), (TOP10, 0)),
+    ]
+    assert shown["correction"]["next"] == f"headwater correct diff {name}, then headwater correct switch {name}"
+    [listed] = ask(capsys, "list")["corrections"]
+    assert (listed["commits_behind"], listed["behind"]) == (0, None)
     ask(capsys, "abort", name, "--dry-run")
     assert len(tables.mirrors) == 4
     ask(capsys, "abort", name, "--yes")
     assert (tables.mirrors, ask(capsys, "show", name)["correction"]["state"]) == ({}, "ABORTED")
     ask(capsys, "abort", name, "--yes")
+
+
+def test_long_commands_say_how_far_they_are_but_not_in_json(
+    tmp_path: Path, tables: MemoryTables, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The plan counts 1 and 2 commits that the jobs make again, since nobody reported rows."""
+    (tmp_path / "correction.toml").write_text(COMMANDS)
+    assert main(["correct", "begin", "orders@4"]) == Exit.DONE
+    said = capsys.readouterr()
+    assert "mirrors: 4 of 4 mirrors, " in said.err
+    assert "mirrors: 4" not in said.out
+    name = said.out.partition(" is open")[0].rpartition("\n")[2]
+    assert main(["correct", "run", name]) == Exit.DONE
+    lines = capsys.readouterr().err.splitlines()
+    jobs = [line for line in lines if line.startswith("jobs: ")]
+    assert jobs[0].startswith("jobs: 0 of 4 commits, 0 a second")
+    assert any(line.startswith("jobs: 4 of 4 commits, ") for line in jobs), lines
+    assert main(["correct", "run", name, "-o", "json"]) == Exit.DONE
+    assert "jobs: " not in capsys.readouterr().err
 
 
 def test_a_begin_without_commands_makes_nothing(tables: MemoryTables, capsys: pytest.CaptureFixture[str]) -> None:
