@@ -266,12 +266,8 @@ class Switcher:
                 each = replace(each, snapshot=tables.find(each.table, each.expected, each.mark))
             if step.state is not StepState.FAILED:
                 self._journal.move_step(self._epoch, step, StepState.FAILED, each.to_detail())
+        self._undo_moves()
         undone = list[TableSwitch]()
-        for step in reversed(_moves_of(self.load())):
-            if step.state in {StepState.RUNNING, StepState.DONE}:
-                self._moves.undo(step)
-            if step.state is not StepState.FAILED:
-                self._journal.move_step(self._epoch, step, StepState.FAILED)
         for step in reversed(_newest(self.load())):
             each = TableSwitch.from_step(step)
             if each.snapshot not in {None, each.expected} and not each.has_returned:
@@ -279,12 +275,20 @@ class Switcher:
                 undone.append(each)
                 each = replace(each, has_returned=True)
                 self._journal.move_step(self._epoch, step, StepState.FAILED, each.to_detail())
-        for step in self.load().of(StepKind.RESUME):
-            if step.state is not StepState.FAILED:
-                self._journal.move_step(self._epoch, step, StepState.FAILED)
         self._journal.move(self._epoch, [_SWITCHING], _OPEN)
         self._lift_fences()
         return tuple(undone)
+
+    def _undo_moves(self) -> None:
+        """Give aligned jobs the barriers that they had, and let no stream go on with a mirror's checkpoint."""
+        for step in reversed(_moves_of(self.load())):
+            if step.state in {StepState.RUNNING, StepState.DONE}:
+                self._moves.undo(step)
+            if step.state is not StepState.FAILED:
+                self._journal.move_step(self._epoch, step, StepState.FAILED)
+        for step in self.load().of(StepKind.RESUME):
+            if step.state is not StepState.FAILED:
+                self._journal.move_step(self._epoch, step, StepState.FAILED)
 
     def _begun(self, found: Correction) -> Sequence[JournalStep] | None:
         """Return the steps of a switch that was begun; None if none was."""
