@@ -133,7 +133,7 @@ class EntryStatus(Generic[StateT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JournalEntry(Generic[PlanT, StateT]):
+class StepJournalEntry(Generic[PlanT, StateT]):
     """An entry, as the journal has it."""
 
     status: EntryStatus[StateT]
@@ -193,7 +193,7 @@ class StepJournal(Generic[PlanT, StateT]):
         """Return the mode of a new entry."""
         raise NotImplementedError
 
-    def load(self) -> JournalEntry[PlanT, StateT]:
+    def load(self) -> StepJournalEntry[PlanT, StateT]:
         """Return the entry as it is now. A ConfigurationError if the store knows none of this name and kind."""
         with _reading(self._store) as connection:
             own = select(CORRECTIONS).where(_ENTRY.id == self._id, is_entry_of(is_rollback=self.is_rollback))
@@ -202,7 +202,7 @@ class StepJournal(Generic[PlanT, StateT]):
             steps = connection.execute(query).all()
         if row is None:
             raise ConfigurationError(self._unknown())
-        return JournalEntry(
+        return StepJournalEntry(
             status=_status(row, self.states), plan=self.plans.validate_json(row.plan), steps=tuple(map(_step, steps))
         )
 

@@ -12,7 +12,14 @@ from headwater.lineage.sql.key_lookup import select_by_keys
 from headwater.lineage.sql.writer_tables import CORRECTIONS
 from headwater.lineage.store import Store
 from headwater.versions.correction.model import CorrectionPlan
-from headwater.versions.step_journal import EntryState, EntryStatus, JournalEntry, StepJournal, entry_id, statuses_in
+from headwater.versions.step_journal import (
+    EntryState,
+    EntryStatus,
+    StepJournal,
+    StepJournalEntry,
+    entry_id,
+    statuses_in,
+)
 
 
 class CorrectionState(EntryState):
@@ -32,7 +39,7 @@ class CorrectionState(EntryState):
         return self in {CorrectionState.SWITCHED, CorrectionState.ABORTED}
 
 
-Correction = JournalEntry[CorrectionPlan, CorrectionState]
+Correction = StepJournalEntry[CorrectionPlan, CorrectionState]
 CorrectionStatus = EntryStatus[CorrectionState]
 
 

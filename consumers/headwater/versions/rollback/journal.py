@@ -13,9 +13,9 @@ from headwater.versions.step_journal import (
     ROLLBACK,
     EntryState,
     EntryStatus,
-    JournalEntry,
     JournalStep,
     StepJournal,
+    StepJournalEntry,
     StepState,
     statuses_in,
 )
@@ -37,7 +37,7 @@ class RollbackState(EntryState):
         return self in {RollbackState.ROLLED_BACK, RollbackState.UNDONE}
 
 
-Rollback = JournalEntry[RollbackPlan, RollbackState]
+Rollback = StepJournalEntry[RollbackPlan, RollbackState]
 RollbackStatus = EntryStatus[RollbackState]
 
 
