@@ -40,7 +40,7 @@ HOSTILE = "<img/src/onerror'\">&"
 @pytest.fixture(scope="module")
 def correction(driver: Driver, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
     """Return the store, the correction's name and the table. Of its rows 1 to 4 the mirror has 1 and 2 as they are, 3
-    with another value, not 4, but 5. The second table is as its mirror."""
+    with another value, not 4, but 5 and 6. The second table is as its mirror."""
     database = driver.database("spark_catalog")
     tables = [f"spark_catalog.{database}.{table}" for table in ("orders", "details")]
     for table in tables:
@@ -57,7 +57,7 @@ def correction(driver: Driver, tmp_path_factory: pytest.TempPathFactory) -> tupl
     driver.run(
         f"UPDATE {mirrors[0]} SET v = '{hostile}' WHERE id = 3",
         f"DELETE FROM {mirrors[0]} WHERE id = 4",
-        f"INSERT INTO {mirrors[0]} VALUES (5, 'e', 5)",
+        f"INSERT INTO {mirrors[0]} VALUES (5, 'e', 5), (6, 'f', 6)",
     )
     path = str(tmp_path_factory.mktemp("diff") / "store.db")
     with open_new_store(path) as store:
@@ -98,16 +98,16 @@ def test_tables_and_rows_are_as_counted_by_hand(
     """Without a key a row that changed is one that only production has and one that only the mirror has."""
     table = correction[2]
     tables = json.loads(ask(capfd, correction, "-o", "json"))["tables"]
-    assert [(each["production"], each["mirror"], each["equal"]) for each in tables] == [(4, 4, 2), (4, 4, 4)]
+    assert [(each["production"], each["mirror"], each["equal"]) for each in tables] == [(4, 5, 2), (4, 4, 4)]
     assert [each["verdict"] for each in tables] == [
-        *("different: 2 rows only production, 2 rows only in the mirror", "equal"),
+        *("different: 2 rows only production, 3 rows only in the mirror", "equal"),
     ]
     found = json.loads(ask(capfd, correction, table, "--key", "id", "-o", "json"))
     counts = {name: found["rows"][name] for name in ("production", "mirror", "equal", "different")}
-    assert counts == {"production": 4, "mirror": 4, "equal": 2, "different": 1}
-    assert (found["rows"]["only_production"], found["rows"]["only_in_the_mirror"]) == (1, 1)
+    assert counts == {"production": 4, "mirror": 5, "equal": 2, "different": 1}
+    assert (found["rows"]["only_production"], found["rows"]["only_in_the_mirror"]) == (1, 2)
     text = ask(capfd, correction, table, "--key", "id")
-    for words in ("id=3", "wrong", HOSTILE, "id=4", "id=5"):
+    for words in ("id=3", "wrong", HOSTILE, "id=4", "id=5", "id=6"):
         assert words in text, text
 
 

@@ -8,7 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
+from headwater.lineage.questions.history import history
+from headwater.lineage.questions.snapshots import downstream_snapshots, upstream_snapshots
+from headwater.lineage.store import open_store
+from headwater.versions import check
 from tests.kit.cases.corrections import TRUTH, WRONG, CorrectedPlace
 from tests.kit.cases.stream_corrections import WRONG as WRONG_VERSION
 from tests.kit.cases.stream_corrections import StreamPlace
@@ -66,6 +71,27 @@ def test_a_corrected_chain_takes_the_place_of_production(make_place: Callable[[s
     assert (place.correct("show", name)["correction"]["state"], place.mirrors()) == ("SWITCHED", [])
     at = {each["table"].rpartition(".")[2]: each["snapshot"] for each in switched}
     assert list(at) == ["orders", "details", "revenue", "top10"]
+    with open_store(place.store) as store, store.engine.connect() as connection:
+        check_lineage(connection, place.database, name, {table: int(number) for table, number in at.items()})
+    plan = place.correct("plan", f"{place.database}.orders@{place.wrong_snapshot()}")
+    assert {each["verdict"] for each in plan["tables"]} == {"RIGHT"}
+
+
+def check_lineage(connection: Connection, db: str, name: str, at: dict[str, int]) -> None:
+    """Lineage is as if production had made it right. It finds jobs on mirrors, which have the mark of validations, that
+    would hide what the switched tables were made from, or appear beside it."""
+    tables = {table: f"{db}.{table}@{number}" for table, number in at.items()}
+    assert check(connection, list(tables.values())).is_consistent is True
+    read = {edge.source.label for edge in upstream_snapshots(connection, tables["details"], depth=1).rows}
+    [products] = [label for label in read if label.startswith(f"{db}.products@")]
+    assert read == {products, tables["orders"]}
+    made = {(edge.target.label, edge.job) for edge in downstream_snapshots(connection, products).rows}
+    for table in ("details", "revenue", "top10"):
+        assert (tables[table], "headwater correct") in made
+        entry = history(connection, f"{db}.{table}").rows[-1]
+        assert (entry.kind, entry.detail["correction"], entry.detail["snapshot"]) == (
+            *("CorrectionSwitched", name, at[table]),
+        )
 
 
 @pytest.mark.long

@@ -34,7 +34,7 @@ from headwater.versions.correction.journal import CorrectionJournal
 from headwater.versions.correction.switched_tables import SparkSwitchTables
 from headwater.versions.correction.switching import Switcher
 from headwater.versions.spark_tables import command_session
-from headwater.versions.step_journal import StepKind
+from headwater.versions.step_journal import NewStep, StepKind
 
 STATEMENT: Final = f"UPDATE {ORDERS} SET price = 4.50 WHERE order_id = 722"  # noqa: S608 - our own table
 _LOG: Final = "spark.headwater.log."
@@ -84,9 +84,8 @@ def correct(place: Path, snapshot: int, store: Store) -> Outcome:
             return plan_correction(connection, f"{ORDERS}@{snapshot}", mode=CorrectionMode.FULL, commands=commands)
 
     planned = plan()
-    journal = CorrectionJournal.create(
-        store, planned, [(StepKind.MIRROR, table.table, {}) for table in planned.corrected]
-    )
+    mirrors: list[NewStep] = [(StepKind.MIRROR, table.table, {}) for table in planned.corrected]
+    journal = CorrectionJournal.create(store, planned, mirrors)
     with command_session(_properties(place, journal.name), "correction", is_reported=True) as spark:
         tables = SparkCorrectionTables(spark)
         corrector = Corrector(store, journal.name, lambda: nullcontext(tables), _say)
