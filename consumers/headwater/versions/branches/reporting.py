@@ -100,9 +100,9 @@ class BranchEvents:
         self, correction: str, mirror: str, wrong: tuple[TableName, int], moved: tuple[int | None, int | None]
     ) -> CorrectionSwitched:
         """Return that the table has its corrected rows, as all tables of the correction have. `moved` are its snapshots
-        before and after."""
+        before and after. It produced none of them: a commit did, which says what it was made from, and a change of a
+        catalog that produces a snapshot counts as made on the one before, with its wrong rows."""
         previous, snapshot = moved
-        is_new = self._makes_snapshots and previous != snapshot
         return CorrectionSwitched(
             **self._place,
             correction=correction,
@@ -111,8 +111,6 @@ class BranchEvents:
             wrong_snapshot=wrong[1],
             previous_snapshot=previous,
             snapshot=snapshot,
-            produced=snapshot if is_new else None,
-            parent=previous if is_new else None,
         )
 
     @property
