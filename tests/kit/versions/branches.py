@@ -26,6 +26,11 @@ EXTENSIONS: Final = Extensions(_ALL.packages, {**_ALL.conf, "spark.databricks.de
 CATALOGS: Final = {"iceberg": "ice", "delta": "spark_catalog", "paimon": "pai"}
 _LINES: Final = {"paimon": " TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')"}
 
+_OF_VACUUM: Final = tuple(
+    f"spark.databricks.delta.{key}.enabled" for key in ("retentionDurationCheck", "vacuum.logging")
+)
+"""Versions of its own would be commits that nobody told of."""
+
 
 @dataclass
 class BranchedTable:
@@ -136,6 +141,8 @@ def expire_everything(driver: Driver, form: str, name: str) -> None:
     elif form == "paimon":
         driver.run(f"CALL pai.sys.expire_snapshots(table => '{name.partition('.')[2]}', retain_max => 1)")
     else:
-        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        for key in _OF_VACUUM:
+            spark.conf.set(key, "false")
         driver.run(f"VACUUM {name} RETAIN 0 HOURS")
-        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+        for key in _OF_VACUUM:
+            spark.conf.unset(key)
