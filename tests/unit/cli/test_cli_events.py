@@ -99,7 +99,7 @@ def test_the_output_can_be_chosen_before_and_behind_the_command(log: Path, capsy
         (["--table", "warehouse/sales/rates"], [19]),
         (["--table", "sales.today.now"], []),
         (["--table", "*rates", "--kind", "Gap"], []),
-        (["--since", "2026-03-01T12:00:26Z"], [26, 27, 28, 29]),
+        (["--since", "2026-03-01T12:00:26Z"], [26, 27, 28, 29, 30]),
         (["--until", "2026-03-01T12:00:03"], [1, 2]),
         (["--since", "2026-03-01T14:00:26+02:00", "--until", "2026-03-02", "--limit", "2"], [26, 27]),
     ],

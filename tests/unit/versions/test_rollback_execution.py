@@ -102,7 +102,7 @@ def test_the_code_of_the_guide_rolls_back(
     exec(code, {"spark": None})  # noqa: S102 - it is the guide's
     said = capsys.readouterr().out
     assert "lake.db.orders: from 5 back to 3" in said
-    assert "CorrectionState.ROLLED_BACK" in said
+    assert "RollbackState.ROLLED_BACK" in said
     assert tables.rows == [3, 1, 1]
 
 

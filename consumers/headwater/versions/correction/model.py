@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
 from headwater.lineage.questions.answers import AnswerLimit
 from headwater.lineage.questions.commit_facts import Amount, total
+
+PhaseDisplay = Callable[[str, str, int, int], None]
+"""Shows how far a phase is: its name, what is counted, how many are done, and of how many."""
 
 
 class CorrectionMode(str, Enum):

@@ -29,7 +29,7 @@ from headwater.versions.correction.execution.streams import (
     unread_mirrors,
 )
 from headwater.versions.correction.journal import Correction, CorrectionJournal, CorrectionState
-from headwater.versions.correction.model import CorrectionPlan, JobKind
+from headwater.versions.correction.model import CorrectionPlan, JobKind, PhaseDisplay
 from headwater.versions.correction.moved_jobs import (
     JobMoves,
     SwitchRefusedError,
@@ -41,8 +41,6 @@ from headwater.versions.cuts import TableSnapshot
 from headwater.versions.step_journal import JournalStep, StepKind, StepState
 
 _MOVES: Final = frozenset({StepKind.MOVE_GROUP, StepKind.MOVE_JOB})
-PhaseDisplay = Callable[[str, str, int, int], None]
-"""Shows how far a phase is: its name, what is counted, how many are done, and of how many."""
 _OPEN, _SWITCHING, _SWITCHED = CorrectionState.OPEN, CorrectionState.SWITCHING, CorrectionState.SWITCHED
 
 

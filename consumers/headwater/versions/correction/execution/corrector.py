@@ -43,9 +43,8 @@ from headwater.versions.correction.execution.streams import (
 )
 from headwater.versions.correction.execution.tables import CorrectionError, CorrectionTables, Mirror, mirror_branch
 from headwater.versions.correction.journal import Correction, CorrectionJournal, CorrectionState
-from headwater.versions.correction.model import CorrectionPlan, TableVerdict
+from headwater.versions.correction.model import CorrectionPlan, PhaseDisplay, TableVerdict
 from headwater.versions.correction.moved_jobs import remove_mirrored
-from headwater.versions.correction.switching import PhaseDisplay
 from headwater.versions.step_journal import JournalStep, NewStep, StepKind, StepState
 
 TablesOpener = Callable[[], AbstractContextManager[CorrectionTables]]
