@@ -100,9 +100,9 @@ def command_session(
     except ImportError as e:
         raise TerminalError(f"`{command}` uses Spark, and {e}: {advise_import(e)}") from e
     own = {"spark.app.name": command, "spark.ui.showConsoleProgress": "false"}
-    if not is_reported:
-        own["spark.headwater.enabled"] = "false"
-    with spark_properties({**own, **properties}):
+    # Whoever hands over the properties of a production job has switched it on there.
+    silent = {} if is_reported else {"spark.headwater.enabled": "false"}
+    with spark_properties({**own, **properties, **silent}):
         builder: Any = SparkSession.builder
         spark: SparkSession = builder.getOrCreate()
     try:
