@@ -34,7 +34,7 @@ from tests.kit.versions.branches import CATALOGS, EXTENSIONS, FORMATS
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.needs("iceberg", "delta"),
     pytest.mark.xdist_group("branches"),
 ]

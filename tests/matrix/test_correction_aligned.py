@@ -19,7 +19,7 @@ from tests.kit.versions.branches import EXTENSIONS
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.needs("iceberg", "delta"),
     pytest.mark.xdist_group("branches"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`

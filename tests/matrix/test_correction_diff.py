@@ -26,7 +26,7 @@ from tests.kit.versions.corrections import planned_chain
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.needs("iceberg", "delta"),
     pytest.mark.xdist_group("branches"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`

@@ -22,7 +22,7 @@ from tests.kit.versions.memory_correction import KilledError
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.needs("iceberg", "delta"),
     pytest.mark.xdist_group("branches"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # pyspark's, of `collect`
