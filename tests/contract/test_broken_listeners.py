@@ -327,7 +327,7 @@ DURABLE: list[tuple[type[Any], Case, str]] = [
     (Shuffling, DurableSuite.test_a_flush_waits_until_what_was_delivered_is_there, "changed places"),
     (Early, DurableSuite.test_an_answer_is_true_at_once, "ran ahead of what arrived"),
     (Hasty, DurableSuite.test_an_answer_is_true_at_once, "was never handed over"),
-    (Speechless, DurableSuite.test_a_flush_waits_until_what_was_delivered_is_there, "answered None after 290"),
+    (Speechless, DurableSuite.test_a_flush_waits_until_what_was_delivered_is_there, "answered None after 300"),
     (GoingBack, DurableSuite.test_batches_follow_each_other_without_waiting, "answered 10 after"),
     (OutOfOrder, DurableSuite.test_an_answer_is_true_at_once, "ran ahead of what arrived"),
     (NeverDoneDurable, DurableSuite.test_closing_waits_for_what_was_delivered, "close says that not all"),

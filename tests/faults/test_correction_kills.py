@@ -40,7 +40,7 @@ threading.Event().wait()
 CORRECTOR = """
 import sys
 from headwater.versions.correction.execution.reruns import JobRunner
-JobRunner().run("c-20260301-orders-4f2a", "job", sys.argv[1], [], [])
+JobRunner().run("c-20260301-orders-4f2a", "job", sys.argv[1], [], [], checkpoints={})
 """
 
 

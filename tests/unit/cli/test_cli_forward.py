@@ -145,8 +145,8 @@ def test_dropping_a_dead_letter_asks(run: Runner, ask: Runner) -> None:
 
 
 def test_a_plan_shows_the_newest_events_about_a_table_after_the_filters(run: Runner, tmp_path: Path) -> None:
-    found = run("plan", "second", "--table", "sales.daily", "--limit", "4")["messages"]
-    assert [row["kind"] for row in found] == ["Committed"] * 3 + ["StatementFailed"]
+    found = run("plan", "second", "--table", "sales.daily", "--limit", "5")["messages"]
+    assert [row["kind"] for row in found] == ["Committed"] * 3 + ["StatementFailed", "CorrectionSwitched"]
     assert found[0]["message"] == f"Committed {COMMITS[0].event_id}"
     assert found[1]["message"] == found[3]["message"] == "nothing: its filters leave it out"
     assert not (tmp_path / "second").exists()

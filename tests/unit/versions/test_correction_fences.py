@@ -62,6 +62,15 @@ class Shop:
         self.tables = MemorySwitchTables([ORDERS, DETAILS])
         self.journal = self._open_correction()
 
+    def took_back(self) -> bool:
+        """Take a switch back, unless all tables are switched: then it only goes forward."""
+        try:
+            self.switcher().go_back()
+        except SwitchRefusedError as e:
+            assert "are switched, and mirrors may be gone" in str(e)  # noqa: PT017 - other refusals are faults
+            return False
+        return True
+
     def _open_correction(self) -> CorrectionJournal:
         plan = self._plan()
         journal = CorrectionJournal.create(
@@ -168,14 +177,14 @@ def test_a_switch_that_is_killed_anywhere_moves_its_jobs_once_or_lets_them_be(
         is_half_way = shop.switcher().load().state is CorrectionState.SWITCHING
         assert is_half_way == (fence is not None and fence.is_firm), point
         firm += is_half_way
-        if is_half_way and is_taken_back:
-            shop.switcher().go_back()
+        went_back = is_half_way and is_taken_back and shop.took_back()
+        if went_back:
             assert (shop.state(), shop.tables.rows()) == (BEFORE, {"old"}), point
         elif is_half_way:
             shop.switcher().switch()
         elif shop.switcher().load().state is CorrectionState.OPEN:
             shop.switch()
-        if not (is_half_way and is_taken_back):
+        if not went_back:
             assert (shop.state(), shop.tables.rows()) == (SWITCHED, {"new"}), point
         if is_through:
             break

@@ -19,7 +19,7 @@ from headwater.lineage.sql.locking import WRITES
 from headwater.lineage.sql.upsert import insert_or_update, keep_existing
 from headwater.lineage.sql.writer_tables import ALIGNED_JOBS, ALIGNMENT_GROUPS, DATA_VERSIONS
 from headwater.lineage.store import Store, translate_errors
-from headwater.versions.aligned.fences import Fence, find_fence
+from headwater.versions.aligned.fences import JobFence, find_fence
 from headwater.versions.cuts import Cut, DataVersion, GroupState, JobProgress
 
 _GROUP: Final = ALIGNMENT_GROUPS.c
@@ -101,7 +101,7 @@ class GroupClaims:
         with self._reading() as connection:
             return load_jobs(connection, self.group)
 
-    def fence(self) -> Fence | None:
+    def fence(self) -> JobFence | None:
         """Return the fence at which the jobs of the group stop; None if none stands."""
         with self._reading() as connection:
             return find_fence(connection, self.group)

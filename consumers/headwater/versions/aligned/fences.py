@@ -27,7 +27,7 @@ _STEP: Final = CORRECTION_STEPS.c
 
 
 @dataclass(frozen=True)
-class Fence:
+class JobFence:
     """A fence that stands."""
 
     group: str
@@ -47,7 +47,7 @@ class Fence:
         )
 
 
-def find_fence(connection: Connection, group: str) -> Fence | None:
+def find_fence(connection: Connection, group: str) -> JobFence | None:
     """Return the fence of a group; None if none stands."""
     chosen = select(_CORRECTION.id, _CORRECTION.name, _CORRECTION.state).where(_CORRECTION.state.in_([_LEASED, _FIRM]))
     for correction in connection.execute(chosen).all():
@@ -58,5 +58,5 @@ def find_fence(connection: Connection, group: str) -> Fence | None:
             is_firm = correction.state == _FIRM
             is_renewed = step.moved_at + LEASE_SECONDS * 1_000_000 > wall_micros()
             if step.subject == group and (is_firm or is_renewed):
-                return Fence(group, correction.name, is_firm)
+                return JobFence(group, correction.name, is_firm)
     return None

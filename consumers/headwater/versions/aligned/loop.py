@@ -39,7 +39,7 @@ from headwater.versions.aligned.claims import (
     GroupClaims,
     JobTakenOverError,
 )
-from headwater.versions.aligned.fences import Fence
+from headwater.versions.aligned.fences import JobFence
 from headwater.versions.aligned.formats import TableLooker
 from headwater.versions.aligned.formats.protocol import UnmarkedWriteError
 from headwater.versions.aligned.proposals import CutProposer
@@ -174,7 +174,7 @@ class JobLoop:
     def _is_begun(self) -> bool:
         return self._last is not None and not self._last.is_committed
 
-    def _note_fence(self, fence: Fence | FencedGroupError) -> None:
+    def _note_fence(self, fence: JobFence | FencedGroupError) -> None:
         if not self._is_fenced:
             _LOG.warning("the job %s stops between two barriers: %s", self._query.name, fence)
         self._is_fenced = True
