@@ -90,6 +90,7 @@ TREE: Final = Group(
         "replay": Leaf("replay:replay", "rebuild a store from its events, and switch over to it"),
         "validate": Leaf("validate:validate", "run a job again on the same inputs, and compare what it makes"),
         "reconcile": Leaf("reconcile:reconcile", "find commits in tables' own logs that nobody reported"),
+        "search": Leaf("search:search", "find tables, jobs, columns, runs and snapshots"),
         "lineage": Group(
             "what tables, snapshots and columns were made from",
             {
@@ -106,6 +107,7 @@ TREE: Final = Group(
                 "list": Leaf("table:list_tables", "list the tables that are known"),
                 "jobs": Leaf("table:jobs", "list the jobs that read and write a table"),
                 "uses": Leaf("table:uses", "show who uses a table"),
+                "snapshots": Leaf("table_snapshots:snapshots", "list the snapshots of a table and who made them"),
                 "late": Leaf("table:show_late", "show why a table is late"),
                 "history": Leaf("table:history", "show what was done to a table, or what changed between snapshots"),
                 "checkpoint": Leaf("table:checkpoint", "show which checkpoint and batch made a snapshot"),

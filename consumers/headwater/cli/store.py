@@ -60,8 +60,10 @@ def open_given_store(
     given: Any, *, readonly: bool = True, open_it: Callable[..., Store] | None = None, url: str | None = None
 ) -> Store:
     """Open the store that the flag or the variable names, or another; whoever opens it closes it."""
-    from headwater.lineage.store import open_store  # noqa: PLC0415
+    from headwater.lineage.store import BorrowedStore, Store, open_store  # noqa: PLC0415
 
+    if isinstance(given.store, Store):  # a server's, which stays open
+        return BorrowedStore(given.store)
     return (open_it or open_store)(options_of(given, url), readonly=readonly)
 
 

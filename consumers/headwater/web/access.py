@@ -13,10 +13,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headwater.web.settings import LOCAL_NAMES, WebSettings
+from headwater.web.templates import Templates
 
 OPEN_PATHS: Final = frozenset({"/login", "/login/openid", "/login/callback", "/logout", "/live"})
 SESSION_USER: Final = "user"
@@ -101,6 +103,31 @@ class AccessControl:
         if not any(address in network for network in proxy.networks):
             return None
         return request.headers.get(proxy.user_header) or None
+
+
+def login_routes(settings: WebSettings, templates: Templates) -> list[Route]:
+    """Return the pages at which somebody logs in and out."""
+
+    def form(message: str, next_path: str, status: int = 200) -> Response:
+        has_token, has_openid = settings.token is not None, settings.openid is not None
+        words = templates.login(message, next_path, has_token=has_token, has_openid=has_openid)
+        return HTMLResponse(words, status_code=status)
+
+    async def login(request: Request) -> Response:
+        if request.method == "GET":
+            return form("", local_path(request.query_params.get("next", "/")))
+        given = await request.form()
+        next_path = local_path(str(given.get("next", "/")))
+        if not is_token(settings, str(given.get("token", ""))):
+            return form("this isn't the token", next_path, 401)
+        request.session[SESSION_USER] = "token"
+        return RedirectResponse(next_path, status_code=303)
+
+    async def logout(request: Request) -> Response:
+        request.session.clear()
+        return RedirectResponse("/login", status_code=303)
+
+    return [Route("/login", login, methods=["GET", "POST"]), Route("/logout", logout, methods=["POST"])]
 
 
 def is_token(settings: WebSettings, given: str) -> bool:

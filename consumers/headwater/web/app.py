@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -25,10 +23,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headwater.errors import ConfigurationError, HeadwaterError, TransientError
 from headwater.lineage.questions.names import AmbiguousNameError, UnknownNameError
 from headwater.lineage.store import Store
-from headwater.web.access import AccessControl
+from headwater.web.access import AccessControl, login_routes
+from headwater.web.openapi import describe
 from headwater.web.questions import QuestionTimeoutError, StoreQuestions
 from headwater.web.settings import WebSettings
-from headwater.web.views import VIEWS, View
+from headwater.web.templates import Templates
+from headwater.web.views import VIEWS, Given, View
 
 _LOG: Final = logging.getLogger(__name__)
 HEADERS: Final = {
@@ -40,31 +40,28 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
 }
 """Of every answer. Nothing is fetched from elsewhere, and no script or style stands in a page."""
-_HERE: Final = Path(str(files("headwater.web")))
+_STATIC: Final = Path(str(files("headwater.web"))) / "static"
+_SESSION_SECONDS: Final = 12 * 3600
 
 
 def create_app(store: Store, settings: WebSettings) -> Starlette:
     """Return the application over an open store."""
-    site = _Site(StoreQuestions(store, settings.limits), settings, _environment())
+    site = _Site(store, settings)
     routes = [
         Route("/", partial(site.page, VIEWS[0])),
-        *(Route(f"/{view.name}", partial(site.page, view)) for view in VIEWS),
-        *(Route(f"/{view.name}.json", partial(site.data, view)) for view in VIEWS),
+        *(Route(f"/{view.path}", partial(site.page, view)) for view in VIEWS),
+        *(Route(f"/{view.path}.json", partial(site.data, view)) for view in VIEWS),
+        Route("/openapi.json", _openapi),
         Route("/live", _live),
-        Mount("/static", StaticFiles(directory=_HERE / "static")),
+        *login_routes(settings, site.templates),
+        Mount("/static", StaticFiles(directory=_STATIC)),
     ]
+    session = {"session_cookie": "headwater", "same_site": "strict", "max_age": _SESSION_SECONDS}
     middleware = [
         Middleware(_Headers),
-        Middleware(
-            SessionMiddleware,
-            secret_key=secrets.token_urlsafe(32),
-            session_cookie="headwater",
-            same_site="strict",
-            max_age=12 * 3600,
-        ),
+        Middleware(SessionMiddleware, secret_key=secrets.token_urlsafe(32), **session),
         Middleware(AccessControl, settings=settings),
     ]
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
@@ -79,63 +76,65 @@ async def _live(_: Request) -> Response:
     return Response("alive\n", media_type="text/plain")
 
 
-@dataclass(frozen=True)
+async def _openapi(_: Request) -> Response:
+    return JSONResponse(describe(VIEWS))
+
+
 class _Site:
     """Answers requests."""
 
-    questions: StoreQuestions
-    settings: WebSettings
-    templates: Environment
+    def __init__(self, store: Store, settings: WebSettings) -> None:
+        self.templates = Templates()
+        self._questions = StoreQuestions(store, settings.limits)
+        self._limits = settings.limits
 
     async def page(self, view: View, request: Request) -> Response:
         if "application/json" in request.headers.get("accept", ""):
             return await self.data(view, request)
-        query = view.parse(dict(request.query_params))
-        content = await self.questions.ask(lambda connection: view.ask(connection, query, self.settings.limits))
-        given = {"view": view, "views": VIEWS, "query": query, "content": content, "command": view.command(query)}
-        json_address = f"/{view.name}.json" + (f"?{request.url.query}" if request.url.query else "")
-        words = self.templates.get_template(f"{view.name}.html").render(**given, json_address=json_address)
-        return HTMLResponse(words)
+        given = _given(view, request)
+        content = await self._questions.ask(lambda store: view.page(store, given, self._limits))
+        return HTMLResponse(self.templates.page(view, given, content, request.url.query))
 
     async def data(self, view: View, request: Request) -> Response:
-        query = view.parse(dict(request.query_params))
-        content = await self.questions.ask(lambda connection: view.ask(connection, query, self.settings.limits))
-        return Response(content.model_dump_json(), media_type="application/json")
+        given = _given(view, request)
+        text = await self._questions.ask(lambda store: view.json(store, given, self._limits))
+        return Response(text, media_type="application/json")
 
     async def error(self, request: Request, error: Exception) -> Response:
         status = status_of(error)
-        message = str(error) if isinstance(error, (HeadwaterError, HTTPException)) else "see the server's log"
-        if status >= 500 and not isinstance(error, HeadwaterError):
-            _LOG.error("a page failed", exc_info=error)
+        is_ours = isinstance(error, HeadwaterError)
+        message = str(error) if is_ours else getattr(error, "detail", "something is wrong here: see the server's log")
+        if status >= 500 and not is_ours:
+            _LOG.error("%s failed", request.url.path, exc_info=error)
         if request.url.path.endswith(".json") or "text/html" not in request.headers.get("accept", ""):
             return JSONResponse({"error": type(error).__name__, "message": message}, status_code=status)
-        given = {"views": VIEWS, "status": status, "message": message}
-        return HTMLResponse(self.templates.get_template("error.html").render(**given), status_code=status)
+        return HTMLResponse(self.templates.error(status, message), status_code=status)
+
+
+def _given(view: View, request: Request) -> Given:
+    """Return the parameters of an address. One without a value counts as left out: forms send those."""
+    given: dict[str, tuple[str, ...]] = {}
+    for name, value in request.query_params.multi_items():
+        if value:
+            given[name] = (*given.get(name, ()), value)
+    view.check(given)
+    return given
+
+
+_STATUSES: Final[Mapping[type[Exception], int]] = {
+    UnknownNameError: 404,
+    AmbiguousNameError: 409,
+    QuestionTimeoutError: 504,
+    ConfigurationError: 400,
+    TransientError: 503,
+}
 
 
 def status_of(error: Exception) -> int:
     """Return the HTTP status of an error."""
     if isinstance(error, HTTPException):
         return error.status_code
-    if isinstance(error, UnknownNameError):
-        return 404
-    if isinstance(error, AmbiguousNameError):
-        return 409
-    if isinstance(error, QuestionTimeoutError):
-        return 504
-    if isinstance(error, ConfigurationError):
-        return 400
-    return 503 if isinstance(error, TransientError) else 500
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=select_autoescape(default=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
 
 
 class _Headers:
@@ -148,6 +147,8 @@ class _Headers:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 more = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                is_static = scope["path"].startswith("/static/")
+                more.append((b"cache-control", b"max-age=300" if is_static else b"no-store"))
                 message["headers"] = [*message.get("headers", ()), *more]
             await send(message)
 

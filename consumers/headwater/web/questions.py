@@ -1,26 +1,36 @@
-"""Asks the store: each question on a thread and a connection of its own, for a bounded time."""
+"""Asks the store on threads, each question for a bounded time."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Engine, event
 
 from headwater.errors import TransientError
 from headwater.lineage.store import Store, translate_errors
 from headwater.web.settings import QuestionLimits
 
 T = TypeVar("T")
-_GRACE: Final = 1.0
-"""How many seconds a database gets to say itself that the time is over."""
+_STEPS: Final = 20_000
+"""How many steps SQLite makes before it asks whether to go on."""
 
 
 class QuestionTimeoutError(TransientError):
     """The answer takes longer than a question may take."""
+
+
+class _Deadline(threading.local):
+    """Until when the question that this thread asks may take."""
+
+    at: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.at is not None and time.monotonic() > self.at
 
 
 class StoreQuestions:
@@ -30,62 +40,54 @@ class StoreQuestions:
         self._store = store
         self._limits = limits
         self._places = asyncio.Semaphore(limits.at_once)
+        self._deadline = _Deadline()
+        _limit_engine(store.engine, self._deadline, limits.seconds)
 
-    async def ask(self, question: Callable[[Connection], T]) -> T:
+    async def ask(self, question: Callable[[Store], T]) -> T:
         """Return the answer; raises a QuestionTimeoutError if it takes too long."""
         async with self._places:
             return await asyncio.to_thread(self._ask, question)
 
-    def _ask(self, question: Callable[[Connection], T]) -> T:
-        with translate_errors(self._store.target.words), self._store.engine.connect() as connection:
-            seconds = self._limits.seconds
-            with _bounded(connection, seconds) as is_late:
-                try:
-                    return question(connection)
-                except Exception as e:
-                    if is_late.is_set():
-                        raise QuestionTimeoutError(
-                            f"no answer within {seconds:g} seconds: ask for less (a smaller depth, a shorter time), or "
-                            "serve with a larger --question-seconds"
-                        ) from e
-                    raise
+    def _ask(self, question: Callable[[Store], T]) -> T:
+        seconds = self._limits.seconds
+        self._deadline.at = time.monotonic() + seconds
+        try:
+            with translate_errors(self._store.target.words):
+                return question(self._store)
+        except TransientError as e:
+            if self._deadline.is_over:
+                advice = "ask for less, such as a smaller depth, or serve with a larger --question-seconds"
+                raise QuestionTimeoutError(f"there is no answer within {seconds:g} seconds: {advice}") from e
+            raise
+        finally:
+            self._deadline.at = None
 
 
-@contextmanager
-def _bounded(connection: Connection, seconds: float) -> Generator[threading.Event]:
-    """Let the database end a statement that takes longer; the event says that it has."""
-    is_late = threading.Event()
+def _limit_engine(engine: Engine, deadline: _Deadline, seconds: float) -> None:
+    """Let databases end statements that take too long, and begin none after the deadline."""
 
-    def end() -> None:
-        is_late.set()
-        _interrupt(connection)
+    @event.listens_for(engine, "connect")
+    def limit(connection: Any, _: Any) -> None:
+        _limit_statements(engine.dialect, connection, deadline, seconds)
 
-    _limit_statements(connection, seconds + _GRACE)
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield is_late
-    finally:
-        timer.cancel()
+    @event.listens_for(engine, "before_cursor_execute")
+    def check(*_: Any) -> None:
+        if deadline.is_over:
+            raise QuestionTimeoutError("the time for this question is over")
 
 
-def _limit_statements(connection: Connection, seconds: float) -> None:
-    """Servers end a statement themselves, even if this process is gone."""
-    name = connection.dialect.name
-    if name == "postgresql":
-        connection.execute(text(f"SET LOCAL statement_timeout = {int(seconds * 1000)}"))
-    elif name == "mariadb" or (name == "mysql" and getattr(connection.dialect, "is_mariadb", False)):
-        connection.execute(text(f"SET SESSION max_statement_time = {seconds:.3f}"))
-    elif name == "mysql":
-        connection.execute(text(f"SET SESSION max_execution_time = {int(seconds * 1000)}"))
-
-
-def _interrupt(connection: Connection) -> None:
-    """Interrupt the statement that runs, where the client can: psycopg, SQLite and DuckDB."""
-    driver: Any = connection.connection.driver_connection
-    for name in ("cancel_safe", "interrupt"):
-        stop = getattr(driver, name, None)
-        if stop is not None:
-            stop()
-            return
+def _limit_statements(dialect: Any, connection: Any, deadline: _Deadline, seconds: float) -> None:
+    if dialect.name == "sqlite":
+        connection.set_progress_handler(lambda: deadline.is_over, _STEPS)
+        return
+    milliseconds = int(seconds * 1000)
+    is_mariadb = getattr(dialect, "is_mariadb", False)
+    statement = {
+        "postgresql": f"SET statement_timeout = {milliseconds}",
+        "mariadb": f"SET SESSION max_statement_time = {seconds:.3f}",
+        "mysql": f"SET SESSION max_execution_time = {milliseconds}",
+    }.get("mariadb" if is_mariadb else dialect.name)
+    if statement is not None:  # DuckDB, which asks tables of a lake, has no such setting
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+        connection.commit()

@@ -128,6 +128,13 @@ def downstream_columns(
     return _Columns(connection, upward=False, indirect=indirect, as_of=as_of).answer(requested, path, depth, at_most)
 
 
+def adjacent_columns(
+    connection: Connection, of: Dataset, *, upward: bool, as_of: datetime | None = None, at_most: int = AT_MOST
+) -> LineageAnswer[ColumnEdge]:
+    """Return one step of all columns of a table: what they are made from, or what is made from them."""
+    return _Columns(connection, upward=upward, indirect=False, as_of=as_of).answer_of_table(of, at_most)
+
+
 def _resolve(
     connection: Connection, of: str | Dataset, column: str | ColumnPath | None, snapshot: int | None
 ) -> tuple[Dataset, ColumnPath, int | None]:
@@ -163,6 +170,17 @@ class _Columns:
         about = TableSubject(of, self._identities.group(of.key))
         has_lineage = any(self._names(key, start, path) for key in self._found)
         note = check_column(self._connection, about, path, has_lineage=has_lineage)
+        return self._answer(start, f".{'.'.join(path)}", at_most, basis, note or "")
+
+    def answer_of_table(self, of: Dataset, at_most: int) -> LineageAnswer[ColumnEdge]:
+        """Return the nearest edges of all columns: an empty path is met by each."""
+        start = self._identities.one(of.key)
+        self._spread({start: {()}}, 1, at_most)
+        return self._answer(start, "", at_most)
+
+    def _answer(
+        self, start: bytes, column: str, at_most: int, basis: Basis | None = None, note: str = ""
+    ) -> LineageAnswer[ColumnEdge]:
         if not self._upward:
             add_view_limit(self._connection, self._identities, start, self.limits)
         ends = {end for _, _, pair in self._found for end in (pair.target, pair.source)} | {start}
@@ -173,10 +191,10 @@ class _Columns:
             tuple(sorted(rows[:at_most], key=_order)),
             complete_until(self._connection),
             self.limits.as_limits(names),
-            of=f"{names[start].label}.{'.'.join(path)}",
+            of=names[start].label + column,
             direction="upstream" if self._upward else "downstream",
             basis=basis,
-            note=note or "",
+            note=note,
         )
 
     def _names(self, key: tuple[ColumnPath, ColumnPath, _Pair], dataset: bytes, path: ColumnPath) -> bool:

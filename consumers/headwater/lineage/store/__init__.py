@@ -14,6 +14,6 @@ status           how much a store holds, and its state
 from headwater.lineage.sql.errors import translate_errors
 from headwater.lineage.store.opening import open_store
 from headwater.lineage.store.options import StoreOptions
-from headwater.lineage.store.store import Store
+from headwater.lineage.store.store import BorrowedStore, Store
 
-__all__ = ["Store", "StoreOptions", "open_store", "translate_errors"]
+__all__ = ["BorrowedStore", "Store", "StoreOptions", "open_store", "translate_errors"]

@@ -36,3 +36,13 @@ class Store:
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         self.close()
+
+
+class BorrowedStore(Store):
+    """An open store that somebody else closes: a server's, for one question."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.engine, store.target)
+
+    def close(self) -> None:
+        """Its owner closes it."""

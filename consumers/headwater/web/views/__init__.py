@@ -1,16 +1,19 @@
 """What each page asks, and the command that gives the same.
 
-A view is a query (what its address may say), a content (what the page shows, and what JSON has) and the function that
-asks the store for it. Numbers of snapshots are texts in a content: JavaScript has no integers of 64 bits.
+base       what all pages have in common
+commands   pages of what commands of the command line give
+searching  where a reader begins
+tables     a table at one look
 """
 
 from typing import Final
 
-from headwater.web.views.base import View
-from headwater.web.views.graph import GRAPH
-from headwater.web.views.search import SEARCH
+from headwater.web.views.base import Given, Parameter, View
+from headwater.web.views.commands import COMMAND_VIEWS
+from headwater.web.views.searching import SEARCH
+from headwater.web.views.tables import TABLE
 
-VIEWS: Final[tuple[View, ...]] = (SEARCH, GRAPH)
-"""All pages, in the order of the menu."""
+VIEWS: Final[tuple[View, ...]] = (SEARCH, TABLE, *COMMAND_VIEWS)
+"""All pages."""
 
-__all__ = ["VIEWS", "View"]
+__all__ = ["VIEWS", "Given", "Parameter", "View"]

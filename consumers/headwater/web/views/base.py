@@ -3,79 +3,85 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final
+from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import Connection
-
 from headwater.errors import ConfigurationError
-from headwater.lineage.questions.answers import Answer
+from headwater.lineage.store import Store
 from headwater.web.settings import QuestionLimits
 
-_NAMES: Final = {"extra": "forbid", "frozen": True}
+Given: TypeAlias = Mapping[str, tuple[str, ...]]
+"""The parameters of an address, each with its values."""
 
 
-class Query(BaseModel):
-    """What an address says behind its `?`."""
-
-    model_config = ConfigDict(**_NAMES)  # type: ignore[typeddict-item]
-
-
-class Limit(BaseModel):
-    """A reason why an answer may be incomplete."""
-
-    why: str
-    about: str
-    detail: str = ""
-
-
-class Content(BaseModel):
-    """What a page shows. As JSON it is the HTTP API's answer."""
-
-    complete_until: datetime | None = None
-    """Everything that was committed up to this time is included; unknown if it is null."""
-    limits: list[Limit] = Field(default_factory=list)
-
-
-class WrongQueryError(ConfigurationError):
+class WrongAddressError(ConfigurationError):
     """An address has a parameter that the page doesn't know, or lacks one that it needs."""
 
 
 @dataclass(frozen=True)
-class View:
-    """A page."""
+class Parameter:
+    """What an address may say behind its `?`."""
 
     name: str
-    """Its address is /NAME, and /NAME.json for programs; the first one's is / too."""
+    summary: str
+    is_required: bool = False
+    is_repeated: bool = False
+    default: str | None = None
+
+
+class View(ABC):
+    """A page: /PATH for people, /PATH.json for programs."""
+
+    path: str
     title: str
     summary: str
     """What it shows, in a sentence."""
-    query: type[Query]
-    content: type[Content]
-    ask: Callable[[Connection, Any, QuestionLimits], Content]
-    command: Callable[[Any], str | None]
-    """The command line that gives the same, without --store."""
-    in_menu: bool = True
+    template: str
+    parameters: tuple[Parameter, ...]
 
-    def parse(self, parameters: Mapping[str, str]) -> Query:
-        """Return what an address says. A parameter without a value counts as left out: forms send those."""
-        given = {name.replace("-", "_"): value for name, value in parameters.items() if value != ""}
-        try:
-            return self.query.model_validate(given)
-        except ValidationError as e:
-            known = ", ".join(name.replace("_", "-") for name in self.query.model_fields)
-            faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].lower()}" for fault in e.errors())
-            raise WrongQueryError(f"{faults}. /{self.name} takes {known}") from None
+    @abstractmethod
+    def page(self, store: Store, given: Given, limits: QuestionLimits) -> Mapping[str, Any]:
+        """Ask the store, and return what the template shows."""
+
+    @abstractmethod
+    def json(self, store: Store, given: Given, limits: QuestionLimits) -> str:
+        """Return the same for programs. Numbers of snapshots are texts: JavaScript has no integers of 64 bits."""
+
+    @abstractmethod
+    def command(self, given: Given) -> str | None:
+        """Return the command line that gives the same, without --store; None if there is none."""
+
+    def check(self, given: Given) -> None:
+        """Raise an error where the address has a parameter that the page doesn't know, or lacks one."""
+        known = {each.name: each for each in self.parameters}
+        for name, values in given.items():
+            if name not in known:
+                raise WrongAddressError(f"/{self.path} takes no {name!r}; it takes {', '.join(known) or 'nothing'}")
+            if len(values) > 1 and not known[name].is_repeated:
+                raise WrongAddressError(f"/{self.path} takes {name} once, not {len(values)} times")
+        for name, each in known.items():
+            if each.is_required and not given.get(name):
+                raise WrongAddressError(f"/{self.path} needs {name}: {each.summary}")
 
 
-def address(view: str, **parameters: object) -> str:
+    def is_answerable(self, given: Given) -> bool:
+        """Return whether nothing is missing that it needs."""
+        return all(given.get(each.name) for each in self.parameters if each.is_required)
+
+
+def value_of(given: Given, name: str) -> str | None:
+    """Return the value of a parameter that is given once."""
+    values = given.get(name, ())
+    return values[0] if values else None
+
+
+def address(path: str, **parameters: Any) -> str:
     """Return the address of a page."""
-    given = {name.replace("_", "-"): str(value) for name, value in parameters.items() if value not in (None, "", False)}
-    return f"/{view}?{urlencode(given)}" if given else f"/{view}"
+    given = {name.replace("_", "-"): value for name, value in parameters.items() if value not in (None, "", False)}
+    return f"/{path}?{urlencode(given, doseq=True)}" if given else f"/{path}"
 
 
 def command_line(*words: str, **flags: object) -> str:
@@ -85,9 +91,3 @@ def command_line(*words: str, **flags: object) -> str:
         if value not in (None, False):
             parts += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return shlex.join(parts)
-
-
-def limits_of(*answers: Answer[Any]) -> list[Limit]:
-    """Return the limits of several answers, each once."""
-    found = dict.fromkeys(limit for answer in answers for limit in answer.limits)
-    return [Limit(why=limit.why.value, about=limit.about, detail=limit.detail) for limit in found]

@@ -100,6 +100,13 @@ def load_catalog_changes(connection: Connection, keys: Iterable[tuple[bytes, int
     return map(change_to_write, _lookup("modifications", "dataset", "produced").among(connection, keys))
 
 
+def load_created_snapshots(connection: Connection, datasets: Collection[bytes]) -> Iterator[SnapshotWrite]:
+    """Load all snapshots of these datasets that catalog changes created, newest first."""
+    row = table_of(t.MODIFICATION).c
+    changes = map(change_to_write, select_by_keys(connection, produced_by_changes(), row.dataset, datasets))
+    yield from sorted(changes, key=attrgetter("at"), reverse=True)
+
+
 def load_children(connection: Connection, keys: Iterable[tuple[bytes, int]]) -> Iterator[SnapshotWrite]:
     """Load writes by dataset and parent snapshot."""
     pairs = list(keys)
@@ -356,9 +363,21 @@ def write_places(connection: Connection, datasets: Iterable[bytes]) -> list[byte
 def load_unversioned_before(connection: Connection, datasets: Collection[bytes], at: int) -> Iterator[SnapshotWrite]:
     """Load the writes of a dataset without versions, newest first."""
     row = access_of(t.WRITE).c
-    newest = _writes().where(row.first <= at, row.snapshot.is_(None)).order_by(row.first.desc(), row.id)
+    return _newest_first(connection, _writes().where(row.first <= at, row.snapshot.is_(None)), datasets)
+
+
+def load_written_before(connection: Connection, datasets: Collection[bytes], at: int | None) -> Iterator[SnapshotWrite]:
+    """Load all writes of a dataset, or those until a time, newest first."""
+    chosen = _writes() if at is None else _writes().where(access_of(t.WRITE).c.first <= at)
+    return _newest_first(connection, chosen, datasets)
+
+
+def _newest_first(connection: Connection, chosen: Any, datasets: Collection[bytes]) -> Iterator[SnapshotWrite]:
+    """Each place is read by itself, in the order of an index."""
+    row = access_of(t.WRITE).c
+    ordered = chosen.order_by(row.first.desc(), row.id)
     places = write_places(connection, datasets)
-    found = (_in_portions(connection, newest.where(row.place_id == place)) for place in places)
+    found = (_in_portions(connection, ordered.where(row.place_id == place)) for place in places)
     return map(to_write, merge(*found, key=BY_TIME, reverse=True))
 
 

@@ -25,9 +25,9 @@ _NARROW: Final = frozenset("iljtfrI.,:;'|!()[] ")
 _WIDE: Final = frozenset("mwMW@%→…")
 
 
-def render_svg(drawing: Drawing, name: str) -> str:
-    """`name` tells the graphs of one page apart."""
-    return "\n".join(_Picture(drawing, name).lines())
+def render_svg(drawing: Drawing, name: str, address_of: Callable[[Box], str | None] = lambda _: None) -> str:
+    """`name` tells the graphs of one page apart; `address_of` says where the name of a box leads to."""
+    return "\n".join(_Picture(drawing, name, address_of).lines())
 
 
 def width_of(text: str, size: float, *, is_bold: bool = False) -> float:
@@ -47,8 +47,9 @@ def _em(character: str) -> float:
 
 
 class _Picture:
-    def __init__(self, drawing: Drawing, name: str) -> None:
+    def __init__(self, drawing: Drawing, name: str, address_of: Callable[[Box], str | None]) -> None:
         self._drawing = drawing
+        self._address_of = address_of
         self._name = name
         self._owner = drawing.owner_of()
         self._names: dict[Key, str] = {key: f"{name}-{number}" for number, key in enumerate(self._owner, 1)}
@@ -129,12 +130,16 @@ class _Picture:
             f'a4 4 0 0 1 -4 -4v{-(size.height - 8):.1f}a4 4 0 0 1 4 -4z"/>'
         )
         yield _text("above", x + _PAD, y + 19, _cut(box.above, size.width - 2 * _PAD, _title_width))
-        yield _text("name", x + _PAD, y + 38, _cut(box.title, size.width - 2 * _PAD, _name))
+        yield self._linked(box, _text("name", x + _PAD, y + 38, _cut(box.title, size.width - 2 * _PAD, _name)))
         if box.mark:
             yield _text("mark", x + _PAD, y + size.height - 9, box.mark.words)
         yield "</g>"
         for number, row in enumerate(box.rows.values()):
             yield from self._row(row, Point(x + 9, y + _row_top(number)), size.width - 18, colour)
+
+    def _linked(self, box: Box, words: str) -> str:
+        address = self._address_of(box)
+        return words if address is None else f'<a href="{escape(address)}" tabindex="-1">{words}</a>'
 
     def _row(self, row: BoxRow, at: Point, width: float, colour: str) -> Iterator[str]:
         root = " root" if row.is_root else ""
@@ -155,7 +160,8 @@ class _Picture:
             f'<rect class="pill" x="{at.x:.1f}" y="{at.y:.1f}" width="{size.width:.1f}" height="{size.height:.1f}" '
             f'rx="{_PILL / 2:.1f}"/>'
         )
-        yield _text("job-name", at.x + size.width / 2, at.y + 19.5, _cut(box.title, size.width - 2 * _PAD, _job))
+        text = _cut(box.title, size.width - 2 * _PAD, _job)
+        yield self._linked(box, _text("job-name", at.x + size.width / 2, at.y + 19.5, text))
         if box.mark:
             yield _text("mark middle", at.x + size.width / 2, at.y + size.height - 8, box.mark.words)
         yield "</g>"
