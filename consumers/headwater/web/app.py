@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,6 +43,7 @@ HEADERS: Final = {
 }
 """Of every answer. Nothing is fetched from elsewhere, and no script or style stands in a page."""
 _STATIC: Final = Path(str(files("headwater.web"))) / "static"
+_SHARED: Final = Path(str(files("headwater.lineage.rendering.html")))
 _SESSION_SECONDS: Final = 12 * 3600
 
 
@@ -56,6 +57,7 @@ def create_app(store: Store, settings: WebSettings) -> Starlette:
         Route("/openapi.json", _openapi),
         Route("/live", _live),
         *login_routes(settings, site.templates),
+        *(Route(f"/static/{name}", partial(_shared_file, name)) for name in ("page.css", "page.js")),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
     session = {"session_cookie": "headwater", "same_site": "strict", "max_age": _SESSION_SECONDS}
@@ -70,6 +72,11 @@ def create_app(store: Store, settings: WebSettings) -> Starlette:
         Exception: site.error,
     }
     return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)
+
+
+async def _shared_file(name: str, _: Request) -> Response:
+    """Return a file that pages without a server have in them, too."""
+    return FileResponse(_SHARED / name)
 
 
 async def _live(_: Request) -> Response:

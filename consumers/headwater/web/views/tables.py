@@ -60,7 +60,7 @@ class TableView(View):
                 "picture": draw((up, down), "g"),
                 "columns": _columns(connection, about.dataset, limits),
                 "snapshots": snapshots,
-                "self": _own_hop(connection, about.dataset),
+                "own": _own_hop(connection, about.dataset),
                 "generations": generations(connection, about.dataset).rows,
                 "branches": branches(connection, about.dataset).rows,
                 "answers": (up, down, snapshots),
