@@ -64,6 +64,7 @@ MENU: Final = (
 """Pages that need nothing to be named."""
 TABLE_PAGES: Final = (
     ("table", "name", "Overview"),
+    ("graph", "of", "Graph"),
     ("table/snapshots", "table", "Snapshots"),
     ("table/late", "table", "Freshness"),
     ("table/uses", "table", "Uses"),

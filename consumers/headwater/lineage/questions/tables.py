@@ -19,12 +19,12 @@ from headwater.lineage.questions.lineage_answers import LineageAnswer, add_known
 from headwater.lineage.questions.name_checks import check_job
 from headwater.lineage.questions.names import find
 from headwater.lineage.questions.snapshots import AT_MOST, format_job_key
-from headwater.lineage.questions.traversal.identities import FOREVER
+from headwater.lineage.questions.traversal.identities import FOREVER, Identities
 from headwater.lineage.questions.traversal.limits import LimitCollector
 from headwater.lineage.questions.traversal.table_edges import TableStep, TableWalk
 from headwater.lineage.questions.traversal.views import add_view_limit
 from headwater.lineage.rows import tables as t
-from headwater.lineage.sql.key_lookup import has_any_key
+from headwater.lineage.sql.key_lookup import has_any_key, select_by_keys
 from headwater.lineage.sql.tables import table_of
 
 WRITE: Final = "WRITE"
@@ -87,6 +87,15 @@ def downstream_tables(
 ) -> LineageAnswer[TableEdge]:
     """Return what is made from a table, recursively."""
     return TableClosure(connection, upward=False, job=job, as_of=as_of).answer(of, depth, at_most)
+
+
+def tables_with_neighbours(connection: Connection, datasets: Collection[bytes], *, upward: bool) -> set[bytes]:
+    """Return those of these datasets that something is known of: what they are made from, or what is made of them."""
+    row, identities = table_of(t.TABLE_EDGE).c, Identities(connection)
+    near = row.target if upward else row.source
+    members = {member: one for one in datasets for member in identities.group(one)}
+    found = select_by_keys(connection, select(near).distinct(), near, members)
+    return {members[bytes(key)] for (key,) in found}
 
 
 class TableClosure:

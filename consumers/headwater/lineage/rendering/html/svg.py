@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 from headwater.lineage.rendering.html.drawing import Box, BoxRow, Connector, Drawing, Mark
 from headwater.lineage.rendering.html.layout import BoxSize, Key, LayoutLink, Point, compute_layout
@@ -25,9 +25,17 @@ _NARROW: Final = frozenset("iljtfrI.,:;'|!()[] ")
 _WIDE: Final = frozenset("mwMW@%→…")
 
 
-def render_svg(drawing: Drawing, name: str, address_of: Callable[[Box], str | None] = lambda _: None) -> str:
-    """`name` tells the graphs of one page apart; `address_of` says where the name of a box leads to."""
-    return "\n".join(_Picture(drawing, name, address_of).lines())
+class BoxLinks(NamedTuple):
+    """Where a box leads to: its name, and marks at its left and right side that show more of the graph."""
+
+    name: str | None = None
+    before: str | None = None
+    after: str | None = None
+
+
+def render_svg(drawing: Drawing, name: str, links_of: Callable[[Box], BoxLinks] = lambda _: BoxLinks()) -> str:
+    """`name` tells the graphs of one page apart."""
+    return "\n".join(_Picture(drawing, name, links_of).lines())
 
 
 def width_of(text: str, size: float, *, is_bold: bool = False) -> float:
@@ -47,9 +55,9 @@ def _em(character: str) -> float:
 
 
 class _Picture:
-    def __init__(self, drawing: Drawing, name: str, address_of: Callable[[Box], str | None]) -> None:
+    def __init__(self, drawing: Drawing, name: str, links_of: Callable[[Box], BoxLinks]) -> None:
         self._drawing = drawing
-        self._address_of = address_of
+        self._links_of = links_of
         self._name = name
         self._owner = drawing.owner_of()
         self._names: dict[Key, str] = {key: f"{name}-{number}" for number, key in enumerate(self._owner, 1)}
@@ -134,12 +142,25 @@ class _Picture:
         if box.mark:
             yield _text("mark", x + _PAD, y + size.height - 9, box.mark.words)
         yield "</g>"
+        yield from self._handles(box, at)
         for number, row in enumerate(box.rows.values()):
             yield from self._row(row, Point(x + 9, y + _row_top(number)), size.width - 18, colour)
 
     def _linked(self, box: Box, words: str) -> str:
-        address = self._address_of(box)
+        address = self._links_of(box).name
         return words if address is None else f'<a href="{escape(address)}" tabindex="-1">{words}</a>'
+
+    def _handles(self, box: Box, at: Point) -> Iterator[str]:
+        links, size = self._links_of(box), self._sizes[box.id]
+        sides = ((links.before, at.x, "what it is made from"), (links.after, at.x + size.width, "what is made from it"))
+        for address, x, words in sides:
+            if address is not None:
+                y = at.y + size.height / 2
+                yield (
+                    f'<a class="more" href="{escape(address)}" aria-label="Show {words}: {escape(box.hint)}">'
+                    f'<title>Show {words}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/>'
+                    f'<path d="M{x - 4:.1f} {y:.1f}h8M{x:.1f} {y - 4:.1f}v8"/></a>'
+                )
 
     def _row(self, row: BoxRow, at: Point, width: float, colour: str) -> Iterator[str]:
         root = " root" if row.is_root else ""
