@@ -90,6 +90,7 @@ TREE: Final = Group(
         "replay": Leaf("replay:replay", "rebuild a store from its events, and switch over to it"),
         "validate": Leaf("validate:validate", "run a job again on the same inputs, and compare what it makes"),
         "reconcile": Leaf("reconcile:reconcile", "find commits in tables' own logs that nobody reported"),
+        "web": Leaf("web:web", "serve the page over a store"),
         "search": Leaf("search:search", "find tables, jobs, columns, runs and snapshots"),
         "lineage": Group(
             "what tables, snapshots and columns were made from",

@@ -57,13 +57,20 @@ def create_app(store: Store, settings: WebSettings) -> Starlette:
         Route("/openapi.json", _openapi),
         Route("/live", _live),
         *login_routes(settings, site.templates),
+        *_openid_routes(settings, site.templates),
         *(Route(f"/static/{name}", partial(_shared_file, name)) for name in ("page.css", "page.js")),
         Mount("/static", StaticFiles(directory=_STATIC)),
     ]
-    session = {"session_cookie": "headwater", "same_site": "strict", "max_age": _SESSION_SECONDS}
     middleware = [
-        Middleware(_Headers),
-        Middleware(SessionMiddleware, secret_key=secrets.token_urlsafe(32), **session),
+        Middleware(_Headers, is_https=settings.is_https),
+        Middleware(
+            SessionMiddleware,
+            secret_key=secrets.token_urlsafe(32),
+            session_cookie="headwater",
+            same_site="lax",  # a provider of OpenID Connect sends the browser back from its own site
+            max_age=_SESSION_SECONDS,
+            https_only=settings.is_https,
+        ),
         Middleware(AccessControl, settings=settings),
     ]
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
@@ -77,6 +84,14 @@ def create_app(store: Store, settings: WebSettings) -> Starlette:
 async def _shared_file(name: str, _: Request) -> Response:
     """Return a file that pages without a server have in them, too."""
     return FileResponse(_SHARED / name)
+
+
+def _openid_routes(settings: WebSettings, templates: Templates) -> list[Route]:
+    if settings.openid is None:
+        return []
+    from headwater.web.openid import openid_routes  # noqa: PLC0415 - Authlib is needed for it alone
+
+    return openid_routes(settings.openid, templates)
 
 
 async def _live(_: Request) -> Response:
@@ -147,10 +162,14 @@ def status_of(error: Exception) -> int:
 class _Headers:
     """Middleware that adds the headers of every answer."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, is_https: bool) -> None:
         self._app = app
+        self._is_https = is_https
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._is_https:
+            scope["scheme"] = "https"
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 more = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]

@@ -19,6 +19,9 @@ _STEPS: Final = 20_000
 """How many steps SQLite makes before it asks whether to go on."""
 
 
+_LIMITED: Final = "headwater.web.deadline"
+
+
 class QuestionTimeoutError(TransientError):
     """The answer takes longer than a question may take."""
 
@@ -66,9 +69,12 @@ class StoreQuestions:
 def _limit_engine(engine: Engine, deadline: _Deadline, seconds: float) -> None:
     """Let databases end statements that take too long, and begin none after the deadline."""
 
-    @event.listens_for(engine, "connect")
-    def limit(connection: Any, _: Any) -> None:
-        _limit_statements(engine.dialect, connection, deadline, seconds)
+    @event.listens_for(engine, "checkout")
+    def limit(connection: Any, record: Any, _: Any) -> None:
+        """Some connections were made before: a store is examined where it is opened."""
+        if record.info.get(_LIMITED) is not deadline:
+            _limit_statements(engine.dialect, connection, deadline, seconds)
+            record.info[_LIMITED] = deadline
 
     @event.listens_for(engine, "before_cursor_execute")
     def check(*_: Any) -> None:

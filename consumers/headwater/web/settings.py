@@ -56,6 +56,8 @@ class WebSettings:
     openid: OpenIdProvider | None = None
     names: tuple[str, ...] = ()
     """The names under which browsers know this server, beside loopback's; `*` is any."""
+    is_https: bool = False
+    """Whether readers come by https, through a proxy: cookies aren't sent without it then."""
     limits: QuestionLimits = QuestionLimits()
 
     def __post_init__(self) -> None:
