@@ -35,9 +35,7 @@ def snapshots(given: Namespace, output: CommandOutput) -> int:
     from headwater.lineage.questions.table_snapshots import table_snapshots  # noqa: PLC0415
 
     with open_connection(given) as connection:
-        answer = table_snapshots(
-            connection, given.table, branch=given.branch, until=given.until, at_most=given.limit
-        )
+        answer = table_snapshots(connection, given.table, branch=given.branch, until=given.until, at_most=given.limit)
     is_text = given.output == "text"
     columns = _SHOWN if is_text else (*_SHOWN, *_MORE)
     give(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ipaddress
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from headwater.cli.bus import host_and_port
 from headwater.cli.commands import command
 from headwater.cli.exits import Exit
-from headwater.cli.flags import Flags, count, pair
+from headwater.cli.flags import VARIABLES, Flags, count, pair
 from headwater.cli.output import CommandOutput
 from headwater.cli.service import add_logging, logging_as
 from headwater.cli.store import add_store, open_given_store
@@ -23,10 +24,16 @@ if TYPE_CHECKING:
 _ADDRESS: Final = "127.0.0.1:8090"
 
 
+_SECRETS: Final = {
+    "token-file": "HEADWATER_WEB_TOKEN_FILE",
+    "oidc-secret-file": "HEADWATER_WEB_OIDC_SECRET_FILE",
+}
+
+
 class WebFlags(Flags):
     """Its secrets have variables."""
 
-    variables = {**Flags.variables, "token-file": "HEADWATER_WEB_TOKEN_FILE", "oidc-secret-file": "HEADWATER_WEB_OIDC_SECRET_FILE"}
+    variables: ClassVar[Mapping[str, str]] = {**VARIABLES, **_SECRETS}
 
 
 def _serving(parser: Flags) -> None:
@@ -78,7 +85,8 @@ def web(given: Namespace, output: CommandOutput) -> int:
             proxy_headers=False,
         )
         server = uvicorn.Server(config)
-        where = f"http://{'[' if ':' in settings.host else ''}{settings.host}{']' if ':' in settings.host else ''}:{settings.port}/"
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        where = f"http://{host}:{settings.port}/"
         output.note(f"the page is at {where}; Ctrl-C ends it")
         sys.stdout.flush()
         if given.open:

@@ -1,4 +1,4 @@
-"""Who may read: anybody on this machine, who has the token, whom a trusted proxy names, or who logs in by OpenID Connect.
+"""Who may read: anybody on this machine, who has the token, whom a trusted proxy names, or who logs in at a provider.
 
 A browser that has shown a token or has logged in gets a session: a signed cookie that scripts can't read and other
 sites can't send. It holds who it is, nothing of the store.
@@ -149,6 +149,8 @@ def _host_of(header: str) -> str:
 
 
 def _wants_page(request: Request) -> bool:
-    return request.method == "GET" and not request.url.path.endswith(".json") and "text/html" in request.headers.get(
-        "accept", ""
+    return (
+        request.method == "GET"
+        and not request.url.path.endswith(".json")
+        and "text/html" in request.headers.get("accept", "")
     )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from typing import Any, Final
-from uuid import UUID
 
 from headwater.lineage.questions.answers import Answer
 from headwater.lineage.questions.datasets import Dataset
@@ -23,25 +22,12 @@ def json_text(value: object) -> str:
 
 def json_value(value: object) -> Any:
     """Return what JSON has for it: times in ISO 8601, spans in seconds."""
-    if isinstance(value, Enum):
-        return value.value
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, Dataset):
-        return {"label": value.label, "place": value.place, "known_as": list(value.known_as)}
-    if isinstance(value, Answer):
-        return answer_fields(value)
+    for kind, convert in _CONVERTERS:
+        if isinstance(value, kind):
+            return convert(value)
     if is_dataclass(value):
         return {each.name: _field(each.name, getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): _field(str(name), each) for name, each in value.items()}
-    return [json_value(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
+    return str(value)
 
 
 def answer_fields(answer: Answer[Any]) -> dict[str, Any]:
@@ -57,3 +43,19 @@ def _field(name: str, value: object) -> Any:
     if name in _LONGS and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return json_value(value)
+
+
+def _utc(value: datetime) -> str:
+    return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+_CONVERTERS: Final[Sequence[tuple[Any, Callable[[Any], Any]]]] = (
+    (Enum, lambda value: value.value),
+    ((bool, int, float, str, type(None)), lambda value: value),
+    (datetime, _utc),
+    (timedelta, timedelta.total_seconds),
+    (Dataset, lambda value: {"label": value.label, "place": value.place, "known_as": list(value.known_as)}),
+    (Answer, answer_fields),
+    (Mapping, lambda value: {str(name): _field(str(name), each) for name, each in value.items()}),
+    ((list, tuple), lambda value: [json_value(each) for each in value]),
+)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from headwater.web.views import Parameter, View
+
+_ERRORS: Final = ("400", "401", "404", "409", "503", "504")
 
 
 def describe(views: Sequence[View]) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def _operation(view: View) -> dict[str, Any]:
         "operationId": view.path.replace("/", "_"),
         "summary": view.summary,
         "parameters": [_parameter(each) for each in view.parameters],
-        "responses": {"200": answer, **{status: error for status in ("400", "401", "404", "409", "503", "504")}},
+        "responses": {"200": answer, **dict.fromkeys(_ERRORS, error)},
     }
 
 

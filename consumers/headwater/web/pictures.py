@@ -54,4 +54,3 @@ def draw(
     boxes = len(drawing.boxes)
     svg = render_svg(drawing, name, links_of) if 0 < boxes <= MOST else ""
     return Picture(svg, "\n\n".join(map(as_text, answers)), boxes, tuple(drawing.groups()))
-

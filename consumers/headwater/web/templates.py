@@ -93,7 +93,7 @@ def cell(value: object, column: str = "") -> Markup:
     if column in _LINKS and isinstance(value, (str, UUID)) and value:
         text = str(value).strip()
         return Markup('<a href="{}">{}</a>').format(_LINKS[column](text), shown_shortly(str(value)))
-    return Markup(shown_shortly(value))
+    return shown_shortly(value)
 
 
 def shown_shortly(value: object) -> Markup:

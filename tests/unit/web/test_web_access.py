@@ -22,7 +22,15 @@ def test_loopback_is_served_to_anybody_on_this_machine(open_site: Opener) -> Non
     assert open_site(host="[::1]").get("/search").status_code == 200
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "lineage.example.com"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0.0.0.0",  # noqa: S104
+        "::",
+        "192.0.2.1",
+        "lineage.example.com",
+    ],
+)
 def test_what_others_can_reach_needs_an_access_control(host: str) -> None:
     with pytest.raises(ConfigurationError, match="nothing says who may read: give a token"):
         WebSettings(host=host)

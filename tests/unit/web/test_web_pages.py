@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
@@ -16,6 +17,7 @@ from headwater.cli.app import leaf_parser
 from headwater.cli.commands import TREE
 from headwater.lineage.store import Store
 from headwater.web import WebSettings, create_app
+from headwater.web.questions import QuestionTimeoutError, StoreQuestions
 from headwater.web.settings import QuestionLimits
 from headwater.web.views import VIEWS
 from tests.kit.lineage.scripted_producer import store as store_events
@@ -108,7 +110,14 @@ def test_what_isnt_there_is_said(site: TestClient, path: str) -> None:
 
 def test_a_table_shows_its_neighbours_columns_and_snapshots(site: TestClient) -> None:
     found = read(site, "/table?name=lake.db.daily").text
-    for words in ("orders", "report", "rollup", "lake.db.orders.amount", "lake.db.report.revenue", "lake.db.orders@(1..2]"):
+    for words in (
+        "orders",
+        "report",
+        "rollup",
+        "lake.db.orders.amount",
+        "lake.db.report.revenue",
+        "lake.db.orders@(1..2]",
+    ):
         assert words in found
     answer = site.get("/table.json?name=lake.db.daily").json()
     [total] = [each for each in answer["columns"] if each["name"] == "total"]
@@ -168,7 +177,7 @@ def test_the_api_is_described(site: TestClient) -> None:
 
 HOSTILE = (
     "<script>alert(1)</script>",
-    "\"><img src=x onerror=alert(1)>",
+    '"><img src=x onerror=alert(1)>',
     "javascript:alert(1)",
     "{{ 7 * 7 }}",
     "\u202egnp.elbat",
@@ -198,8 +207,6 @@ def test_a_hostile_name_is_only_a_name(name: str) -> None:
 
 
 def test_a_question_that_takes_too_long_is_ended(store: Store) -> None:
-    from headwater.web.questions import QuestionTimeoutError, StoreQuestions  # noqa: PLC0415
-
     endless = text("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
 
     def ask(given: Store) -> object:
@@ -210,16 +217,14 @@ def test_a_question_that_takes_too_long_is_ended(store: Store) -> None:
         questions = StoreQuestions(store, QuestionLimits(seconds=0.2))
         await questions.ask(ask)
 
-    import asyncio  # noqa: PLC0415
-
-    with pytest.raises(QuestionTimeoutError, match="no answer within 0.2 seconds"):
+    with pytest.raises(QuestionTimeoutError, match=r"no answer within 0\.2 seconds"):
         asyncio.run(main())
 
 
 def test_numbers_of_snapshots_are_texts(site: TestClient) -> None:
     for path in ("snapshot", "table", "table/snapshots", "table/late"):
         text_of = site.get(f"/{path}.json?{PARAMETERS[path]}").text
-        numbers = [value for value in _values(json.loads(text_of), {"snapshot", "parent", "since", "barrier"})]
+        numbers = list(_values(json.loads(text_of), {"snapshot", "parent", "since", "barrier"}))
         assert numbers, path
         assert all(value is None or isinstance(value, str) for value in numbers), path
 

@@ -114,11 +114,17 @@ def _columns(connection: Connection, text: str, at_most: int) -> Iterator[FoundT
     """Columns that statements have written, by their names."""
     link, table = table_of(t.JOB_LINEAGE_COLUMN).c, table_of(t.JOB_LINEAGE_TABLE).c
     is_its = and_(link.fingerprint == table.fingerprint, link.output == table.position, table.side == SINK)
-    chosen = select(table.dataset, link.target).distinct().join_from(
-        table_of(t.JOB_LINEAGE_COLUMN), table_of(t.JOB_LINEAGE_TABLE), is_its
+    chosen = (
+        select(table.dataset, link.target)
+        .distinct()
+        .join_from(table_of(t.JOB_LINEAGE_COLUMN), table_of(t.JOB_LINEAGE_TABLE), is_its)
     )
-    chosen = chosen.where(_contains(link.target, json.dumps(text, ensure_ascii=False)[1:-1]), table.dataset.is_not(None))
-    found = [(bytes(one.dataset), json.loads(one.target)) for one in connection.execute(chosen.limit(at_most)) if one.target]
+    chosen = chosen.where(
+        _contains(link.target, json.dumps(text, ensure_ascii=False)[1:-1]), table.dataset.is_not(None)
+    )
+    found = [
+        (bytes(one.dataset), json.loads(one.target)) for one in connection.execute(chosen.limit(at_most)) if one.target
+    ]
     datasets = load_datasets(connection, {key for key, _ in found})
     named = sorted((datasets[key].label, ".".join(path)) for key, path in found)
     for label, column in named:

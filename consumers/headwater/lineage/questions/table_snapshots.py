@@ -14,10 +14,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection, select
 
+from headwater.events.clock import moment_of
 from headwater.lineage.questions.answers import Answer, AnswerLimit, LimitReason, micros_of_argument
 from headwater.lineage.questions.completeness import complete_until
 from headwater.lineage.questions.datasets import Dataset, load_datasets
-from headwater.lineage.questions.gaps.model import format_job, time_of, uuid_of
+from headwater.lineage.questions.gaps.model import format_job, uuid_of
 from headwater.lineage.questions.name_checks import TableSubject, resolve_table, subject_limits
 from headwater.lineage.questions.traversal.reconciled import is_pointer, prefer_observed
 from headwater.lineage.questions.traversal.snapshot_rows import (
@@ -138,9 +139,7 @@ def _visible_sources(
     by_id = {write.id: write for write in writes}
     found = load_sources(connection, writes)
     return {
-        write: [
-            read for read in reads if not any(hiding.are_hidden([deletion_subject_of(read, by_id[write])]))
-        ]
+        write: [read for read in reads if not any(hiding.are_hidden([deletion_subject_of(read, by_id[write])]))]
         for write, reads in found.items()
     }
 
@@ -153,8 +152,6 @@ def _snapshot(
     tags: Mapping[tuple[str | None, int], tuple[str, ...]],
 ) -> TableSnapshot:
     size = sizes.get(write.id)
-    at = time_of(write.at)
-    assert at is not None  # a commit has a time
     return TableSnapshot(
         snapshot=write.snapshot,
         version=write.version,
@@ -164,7 +161,7 @@ def _snapshot(
         is_main=write.main,
         is_pointer=is_pointer(write),
         kind=write.kind,
-        at=at,
+        at=moment_of(write.at),
         job=format_job(*write.job),
         parent_job=format_job(*write.parent_job),
         run=uuid_of(write.run),

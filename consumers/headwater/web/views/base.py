@@ -66,7 +66,6 @@ class View(ABC):
             if each.is_required and not given.get(name):
                 raise WrongAddressError(f"/{self.path} needs {name}: {each.summary}")
 
-
     def is_answerable(self, given: Given) -> bool:
         """Return whether nothing is missing that it needs."""
         return all(given.get(each.name) for each in self.parameters if each.is_required)

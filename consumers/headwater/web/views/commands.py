@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 from headwater.cli.app import leaf_parser
 from headwater.cli.commands import TREE, Command, CommandPath, Leaf
@@ -137,8 +137,7 @@ def _leaf(words: CommandPath) -> Leaf:
     node: Any = TREE
     for word in words:
         node = node.children[word]
-    assert isinstance(node, Leaf)
-    return node
+    return cast("Leaf", node)
 
 
 def _parameter(name: str, action: Any) -> Parameter:

@@ -106,7 +106,9 @@ def _opener(
     connection: Connection, answers: list[LineageAnswer[Any]], asked: _Request, given: Given
 ) -> Callable[[Box], BoxLinks]:
     """Return what gives each table marks at the sides at which more is known than is shown."""
-    shown: dict[str, Dataset] = {end.label: end for answer in answers for row in answer for end in (row.target, row.source)}
+    shown: dict[str, Dataset] = {
+        end.label: end for answer in answers for row in answer for end in (row.target, row.source)
+    }
     has_source = {row.target.label for answer in answers for row in answer}
     has_target = {row.source.label for answer in answers for row in answer}
     above = tables_with_neighbours(connection, {each.key for each in shown.values()}, upward=True)

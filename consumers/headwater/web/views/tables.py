@@ -21,7 +21,7 @@ from headwater.lineage.store import Store
 from headwater.web.json_form import json_text
 from headwater.web.pictures import draw
 from headwater.web.settings import QuestionLimits
-from headwater.web.views.base import Given, Parameter, View, address, command_line, value_of
+from headwater.web.views.base import Given, Parameter, View, command_line, value_of
 
 _SNAPSHOTS: Final = 8
 _TABLE: Final = Parameter("name", "catalog.database.table, database.table, a path or a URI", is_required=True)
