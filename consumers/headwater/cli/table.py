@@ -143,7 +143,7 @@ def under_what_they_feed(hops: Sequence[LateHop]) -> Iterator[LateHop]:
 def _hop(hop: LateHop) -> tuple[object, ...]:
     return (
         *(hop.table, hop.age, hop.usual, _marks(hop), hop.job, _status(hop)),
-        *(snapshot_text(hop.snapshot if hop.version is None else hop.version), hop.barrier, hop.at, hop.error),
+        *(snapshot_text(hop.snapshot if hop.version is None else hop.version), snapshot_text(hop.barrier), hop.at, hop.error),
         hop.attempted,
         *(hop.times.source, hop.times.trigger, hop.times.run, hop.times.commit, hop.times.statement),
         *_cost(hop.cost),

@@ -14,8 +14,9 @@ from markupsafe import Markup, escape
 
 from headwater.cli.output import shown
 from headwater.lineage.rendering.tree import limit_text
+from headwater.terminal import printable_lines
 from headwater.web.views import Given, View
-from headwater.web.views.base import address
+from headwater.web.views.base import LONGEST_NAME, address
 
 _PAGES: Final = Path(str(files("headwater.web"))) / "pages"
 _LONGEST: Final = 400
@@ -34,7 +35,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.globals.update(address=address, MENU=MENU, TABLE_PAGES=TABLE_PAGES)
-        self._environment.filters.update(cell=cell, shown=shown_shortly, moment=moment, limit_text=limit_text)
+        self._environment.filters.update(cell=cell, shown=shown_shortly, moment=moment, limit_text=limit_text, lines=printable_lines)
         self._environment.filters.update(
             row_of=lambda each: (each.table, each.place, each.first, each.last),
             job_row=lambda each: (each.job, each.parent, each.last),
@@ -90,8 +91,8 @@ def cell(value: object, column: str = "") -> Markup:
     """Return a value of a table: a link, a time that the reader's zone is applied to, a text."""
     if isinstance(value, datetime):
         return moment(value)
-    if column in _LINKS and isinstance(value, (str, UUID)) and value:
-        text = str(value).strip()
+    text = str(value).strip() if column in _LINKS and isinstance(value, (str, UUID)) else ""
+    if 0 < len(text) <= LONGEST_NAME:
         return Markup('<a href="{}">{}</a>').format(_LINKS[column](text), shown_shortly(str(value)))
     return shown_shortly(value)
 

@@ -6,7 +6,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode
 
 from headwater.errors import ConfigurationError
@@ -75,6 +75,10 @@ def value_of(given: Given, name: str) -> str | None:
     """Return the value of a parameter that is given once."""
     values = given.get(name, ())
     return values[0] if values else None
+
+
+LONGEST_NAME: Final = 2_000
+"""Of a longer name no address can be made that every browser and proxy takes."""
 
 
 def address(path: str, **parameters: Any) -> str:

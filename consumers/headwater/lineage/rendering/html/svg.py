@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
 from typing import Final, NamedTuple
 
 from headwater.lineage.rendering.html.drawing import Box, BoxRow, Connector, Drawing, Mark
 from headwater.lineage.rendering.html.layout import BoxSize, Key, LayoutLink, Point, compute_layout
+from headwater.terminal import printable
 
 _NAME: Final = 15.0
 _SMALL: Final = 11.0
@@ -23,6 +24,11 @@ _PART: Final = 12.5
 _BOLD: Final = 1.12
 _NARROW: Final = frozenset("iljtfrI.,:;'|!()[] ")
 _WIDE: Final = frozenset("mwMW@%→…")
+
+
+def escape(text: str) -> str:
+    """Return a text that is only a text: what a browser or a terminal would act upon is shown."""
+    return html.escape(printable(text))
 
 
 class BoxLinks(NamedTuple):
